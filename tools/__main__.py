@@ -20,9 +20,9 @@ def reproduce(write: bool) -> None:
         agree = reproduction.require_same_controls()
     if missing := notebooks.stale():
         notebooks.execute(missing)
-    said = reproduction.reproduce(notebooks.root(), write=write)
+    comparison = reproduction.reproduce(notebooks.root(), write=write)
     executed = f"chapters executed just now: {len(missing)} of {len(notebooks.names())}"
-    print(f"{said}; {agree}; {executed}")
+    print(f"{comparison}; {agree}; {executed}")
 
 
 def controls(everything: bool) -> None:

@@ -14,7 +14,7 @@ from transformer_circuits.model.transformer import Attention, Pattern, Transform
 
 
 def earlier(x: Float[Tensor, "*batch pos d"], back: int = 1) -> Float[Tensor, "*batch pos d"]:
-    """At each position what stood so many before; where there is none, what stands at the first.
+    """Values one position before, or `back` positions; where there is none, those of the first position.
 
     >>> earlier(torch.tensor([[1.0], [2.0], [3.0]])).flatten()
     tensor([1., 1., 2.])
@@ -26,7 +26,7 @@ def earlier(x: Float[Tensor, "*batch pos d"], back: int = 1) -> Float[Tensor, "*
 
 
 class PreviousToken(Attention):
-    """A layer whose head 0 attends wholly to the previous token, whatever its W_Q and W_K are.
+    """Layer whose head 0 attends fully to the previous token, whatever its W_Q and W_K are.
 
     These two get no gradient there. Its W_V and W_O learn, and so do the other heads.
     """
@@ -62,16 +62,16 @@ class PreviousToken(Attention):
 
 
 class TwoBack(PreviousToken):
-    """The same with the token before the previous one: as much given, and not what induction needs."""
+    """Layer whose head 0 attends to the token two back: as much given, but no use for induction."""
 
     back = 2
 
 
 class ShiftedKeys(Attention):
-    """A layer in whose first half of heads each key is read off the residual stream one token back.
+    """Layer in whose first half of heads each key is read off the residual stream one token back.
 
     The position vector that is added stays that of the key's own place. Such a head can look for
-    "what comes after an A" with one layer, as a key knows which token came before.
+    followers of an A with one layer, as a key knows which token came before.
     """
 
     back = 1
@@ -82,16 +82,16 @@ class ShiftedKeys(Attention):
         W_P: Float[Tensor, "pos d_model"],
         head: int | None = None,
     ) -> Float[Tensor, "batch head src d_head"]:
-        own = super().keys(x, W_P, head)
+        unshifted = super().keys(x, W_P, head)
         before = super().keys(earlier(x, self.back), W_P, head)
-        shifted = torch.arange(self.n_heads, device=own.device) < self.n_heads // 2  # [head]
+        shifted = torch.arange(self.n_heads, device=unshifted.device) < self.n_heads // 2  # [head]
         if head is not None:
             shifted = shifted[[head]]
-        return torch.where(rearrange(shifted, "head -> head 1 1"), before, own)
+        return torch.where(rearrange(shifted, "head -> head 1 1"), before, unshifted)
 
 
 class KeysTwoBack(ShiftedKeys):
-    """The same with keys read two tokens back: they know a token, but not the one that came before.
+    """Layer with keys read two tokens back: they know a token, but not the one that came before.
 
     Keys shifted the other way would show a head the token that it is to predict.
     """
@@ -106,13 +106,13 @@ LAYERS: dict[str, type[Attention]] = {
     "shifted keys": ShiftedKeys,
     "keys two back": KeysTwoBack,
 }
-"""What a plan may call the first layer of a model; "" is the ordinary one."""
+"""First layer of a model by its name in a plan; "" is the ordinary one."""
 
 
 def model(
     config: ModelConfig, first_layer: str, *, generator: torch.Generator | None = None
 ) -> Transformer:
-    """A new model whose first layer is one of `LAYERS`. The others, and all weights, are as ever."""
+    """New model whose first layer is one of `LAYERS`. The others, and all weights, are as ever."""
     made = Transformer(config)
     made.layers[0] = LAYERS[first_layer](config)
     made.initialise(generator=generator)

@@ -16,13 +16,13 @@ MOST_DO_WITHOUT = (
 )  # fmt: skip
 """Half of the weights, which only `notebooks.ALL_MODELS` read: missing in `book.zip`."""
 NOT_HANDED_OUT = ("data/cache", "*__pycache__/", "*.egg-info/", ".", "*/.")
-"""How paths begin that a checkout has and the repository has not: executed solutions among them."""
+"""Beginnings of paths that a checkout has and the repository has not: executed solutions among them."""
 FOR_STUDENTS = (f"{editions.STUDENTS_ARCHIVE}.zip", f"{editions.STUDENTS_ARCHIVE}-all.zip")
-"""The two archives of the edition without solutions."""
+"""Names of the two archives of the edition without solutions."""
 
 
 def write(root: Path, *, student: bool = False) -> list[Path]:
-    """Paths of the two archives of a checkout, written into `_build`; with or without git.
+    """Write the two archives of a checkout into `_build`, with or without git; returns their paths.
 
     `student`: with the notebooks of the edition without solutions, and beside it.
 
@@ -38,8 +38,8 @@ def write(root: Path, *, student: bool = False) -> list[Path]:
     build.mkdir(exist_ok=True)
     names = FOR_STUDENTS if student else ("book.zip", "book-all.zip")
     targets = [build / name for name in names]
-    for target, more in zip(targets, (MOST_DO_WITHOUT, ()), strict=True):
-        left_out = [f"{pattern}*" for pattern in (*NOT_HANDED_OUT, *more)]
+    for target, not_needed in zip(targets, (MOST_DO_WITHOUT, ()), strict=True):
+        left_out = [f"{prefix}*" for prefix in (*NOT_HANDED_OUT, *not_needed)]
         with (
             files.atomic(target) as temporary,
             zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive,
@@ -47,6 +47,6 @@ def write(root: Path, *, student: bool = False) -> list[Path]:
             for need, place in place_of.items():
                 for path in sorted([place / need, *(place / need).rglob("*")]):
                     name = path.relative_to(place).as_posix()
-                    if path.is_file() and not any(fnmatch(name, each) for each in left_out):
+                    if path.is_file() and not any(fnmatch(name, pattern) for pattern in left_out):
                         archive.write(path, f"book/{name}")
     return targets

@@ -1,4 +1,4 @@
-"""Measuring what `data/controls.json` holds: what rules come to where they must fail, and on plants."""
+"""Measurement of `data/controls.json`: the values of rules where they must fail, and on plants."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ PROCESSES = 2
 
 
 def renewed(*, everything: bool) -> Iterator[dict[str, dict[str, Any]]]:
-    """All rows of the record, after each group of claims that was measured; the last has them all.
+    """Yield all rows of the record, after each group of claims that was measured; the last has them all.
 
     Measured are the claims whose row does not match the weights, the text and the code; with
     `everything`, all. Rows are in the order of the claims.
@@ -24,7 +24,8 @@ def renewed(*, everything: bool) -> Iterator[dict[str, dict[str, Any]]]:
     measurements, rows = catalogue.measurements(), dict(recorded.read())
     todo = [m for m in measurements.values() if everything or not recorded.matches(m)]
     # Rules of one module share what they measure.
-    groups = [[m.claim.id for m in of] for _, of in groupby(sorted(todo, key=_module), key=_module)]
+    by_module = groupby(sorted(todo, key=_module), key=_module)
+    groups = [[m.claim.id for m in of_module] for _, of_module in by_module]
     with (
         ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool,
         tqdm(total=len(todo), unit="rule", disable=not sys.stderr.isatty()) as bar,
@@ -41,7 +42,7 @@ def _module(measurement: Measurement) -> str:
 
 
 def _measured(names: list[str]) -> dict[str, dict[str, Any]]:
-    """The rows of some claims, measured in a process of its own."""
+    """Rows of some claims, measured in a process of its own."""
     import torch
 
     torch.set_num_threads(1)
@@ -54,5 +55,5 @@ def _measured(names: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def estimates(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """What was measured, without what it was measured with."""
-    return {name: of["estimates"] for name, of in rows.items()}
+    """Estimates of each claim, without the hash of their sources."""
+    return {name: row["estimates"] for name, row in rows.items()}

@@ -1,4 +1,4 @@
-"""What a group has learned: reads the files that the page *Before and after* saves."""
+"""Gain of a group: reads the files that the page *Before and after* saves."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,14 +11,14 @@ from transformer_circuits import files
 from website import inventory
 
 FEW = 10
-"""With fewer people, discrimination is not told."""
+"""People below whose number discrimination is left out."""
 DRAWS = 10_000
-"""Of people, for the interval."""
+"""Draws of people, for the interval."""
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A form as one person answered it: the option chosen of each concept, where one was."""
+    """One person's answers to a form: the option chosen for each concept, if any."""
 
     form: str
     began: str
@@ -26,36 +26,39 @@ class Sheet:
 
 
 def read(paths: Iterable[Path]) -> dict[str, list[Sheet]]:
-    """The sheets of each person, the earlier one first. A later file of a person adds to an earlier."""
-    found: dict[str, dict[str, Sheet]] = {}
+    """Sheets of each person, the earlier one first. A later file of a person adds to an earlier."""
+    by_person: dict[str, dict[str, Sheet]] = {}
     for path in paths:
         try:
             held = json.loads(path.read_text(encoding="utf-8"))
             sheets = {
-                form: Sheet(form, of["began"], {k: int(v) for k, v in of["answers"].items()})
-                for form, of in held["forms"].items()
+                form: Sheet(form, saved["began"], {k: int(v) for k, v in saved["answers"].items()})
+                for form, saved in held["forms"].items()
             }
             if held["inventory"] != 1 or not {*sheets} <= {*inventory.FORMS}:
                 raise ValueError(f"forms {[*sheets]} of inventory {held['inventory']}")
-            found.setdefault(str(held["who"]), {}).update(sheets)
+            by_person.setdefault(str(held["who"]), {}).update(sheets)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise files.UserError(f"{path} is no file of the page: {error!r}") from error
-    return {who: sorted(of.values(), key=lambda sheet: sheet.began) for who, of in found.items()}
+    return {
+        who: sorted(sheets.values(), key=lambda sheet: sheet.began)
+        for who, sheets in by_person.items()
+    }
 
 
 def marked(sheet: Sheet) -> np.ndarray:
-    """1 for each concept that was answered right; a question left open is not."""
+    """Mark of each concept: 1 for a right answer, else 0; a question left open is not right."""
     asked = inventory.questions()[sheet.form]
-    return np.array([sheet.answers.get(each.concept) == each.right for each in asked], float)
+    return np.array([sheet.answers.get(q.concept) == q.right for q in asked], float)
 
 
 def normalised(before: np.ndarray, after: np.ndarray) -> float:
-    """What the group learned, of what it could learn, from marks [person, concept]."""
+    """Normalised gain: the part learned of all that could be, from marks [person, concept]."""
     return float((after.mean() - before.mean()) / (1 - before.mean()))
 
 
 def interval(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
-    """Of the gain: 95 %, over people drawn again."""
+    """Interval of the gain: 95 %, over people drawn again."""
     drawn = np.random.default_rng(0).integers(len(before), size=(DRAWS, len(before)))
     old, new = (marks.mean(axis=1)[drawn].mean(axis=1) for marks in (before, after))
     able = old < 1
@@ -64,7 +67,7 @@ def interval(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
 
 
 def discrimination(marks: np.ndarray) -> np.ndarray:
-    """Of each concept: the correlation of its marks with those of all others, by person."""
+    """Correlation of each concept's marks with those of all others, by person."""
     rest = marks.sum(axis=1, keepdims=True) - marks
     marks, rest = marks - marks.mean(axis=0), rest - rest.mean(axis=0)
     size = np.sqrt((marks**2).sum(axis=0) * (rest**2).sum(axis=0))
@@ -72,7 +75,7 @@ def discrimination(marks: np.ndarray) -> np.ndarray:
 
 
 def report(people: Mapping[str, list[Sheet]]) -> str:
-    """All that is printed."""
+    """Text of the report."""
     both = [sheets for sheets in people.values() if len(sheets) == 2]
     if not both:
         raise files.UserError(f"of {len(people)} people, none has answered both forms")
@@ -90,20 +93,21 @@ def report(people: Mapping[str, list[Sheet]]) -> str:
     ]
     tells = discrimination(np.concatenate([before, after]))
     for k, question in enumerate(inventory.questions()["A"]):
-        said = f"{tells[k]:14.2f}" if len(both) >= FEW else f"{'–':>14}"
+        shown = f"{tells[k]:14.2f}" if len(both) >= FEW else f"{'–':>14}"
         shares = f"{before[:, k].mean():6.0%} {after[:, k].mean():6.0%}"
-        lines.append(f"{question.concept:24}{shares}  {said}  {_thinks(both, question.concept)}")
+        lines.append(f"{question.concept:24}{shares}  {shown}  {_thinks(both, question.concept)}")
     if len(both) < FEW:
         lines += ["", f"Fewer than {FEW} people: discrimination would be noise, and is left out."]
     return "\n".join(lines)
 
 
 def _thinks(both: list[list[Sheet]], concept: str) -> str:
-    """The misconceptions that were chosen in later sheets, the commonest first."""
+    """Misconceptions that were chosen in later sheets, the commonest first."""
     names: dict[str, int] = {}
     for _, sheet in both:
-        (asked,) = (each for each in inventory.questions()[sheet.form] if each.concept == concept)
+        (asked,) = (q for q in inventory.questions()[sheet.form] if q.concept == concept)
         chosen = sheet.answers.get(concept, asked.right)
         if name := asked.thinks[chosen]:
             names[name] = names.get(name, 0) + 1
-    return ", ".join(f"{name} {n}" for name, n in sorted(names.items(), key=lambda each: -each[1]))
+    commonest_first = sorted(names.items(), key=lambda count: -count[1])
+    return ", ".join(f"{name} {n}" for name, n in commonest_first)

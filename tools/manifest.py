@@ -1,7 +1,7 @@
-"""The manifest: what the book's chapters found, from which files, on which machine.
+"""Manifest: the findings of the book's chapters, their source files, and the machine.
 
 `results/manifest.json` is the one that the repository holds. Every reproduction writes its own to
-`REPRODUCED`, and `reproduction` says where the two differ.
+`REPRODUCED`, and `reproduction` reports where the two differ.
 """
 
 import json
@@ -21,18 +21,18 @@ from transformer_circuits.text import corpus
 
 COMMITTED = "results/manifest.json"
 REPRODUCED = "_build/reproduced/manifest.json"
-"""Where a reproduction writes its own."""
+"""File of a reproduction's own manifest."""
 MADE_FROM = tuple(name for name in dependencies.DATA_FILES if name.startswith("data/"))
-"""The files of the repository that everything was computed from: weights, logs, tokenizer, text."""
+"""Files of the repository that everything was computed from: weights, logs, tokenizer, text."""
 PRECISION = 0.001
-"""The part of a number by which it may differ."""
+"""Share of a number by which it may differ."""
 OF_WIDTH = 0.1
-"""The part of an interval's width by which it may."""
+"""Share of an interval's width by which its mean and ends may differ."""
 LEAST = 1e-6
-"""What may differ whatever the size: what float32 leaves of a zero."""
+"""Difference that any number may have: float32's error in a zero."""
 SHOWN = ("figure", "table")
 MEASURED_HERE = "[s]"
-"""At the end of a column's heading: how long something took here, which no other machine repeats."""
+"""End of the heading of a column of durations here, which no other machine repeats."""
 TOLERANCES = {
     "numbers": "a thousandth of the largest of those of one name, or one unit of the last decimal "
     "place that a table or a check shows of them",
@@ -48,11 +48,12 @@ TOLERANCES = {
     "a number by parts in a hundred thousand, and a printed digit by one; other text would move an "
     "estimate by as much as its interval is wide",
 }
-"""By how much two reproductions may differ: a rule for each kind of number, the same in all chapters."""
+"""Rules for the differences that two reproductions may have: one for each kind of number, in all chapters.
+"""
 
 
 def made() -> dict:
-    """The manifest of this checkout, from its executed chapters; nothing is executed."""
+    """Manifest of this checkout, from its executed chapters; nothing is executed."""
     evidence = scorecard.evidence()
     copies = notebooks.fresh()
     if missing := sorted(set(notebooks.names()) - copies.keys()):
@@ -79,28 +80,28 @@ def made() -> dict:
     }
 
 
-def counts(found: Mapping) -> dict[str, int]:
-    """How many files, claims, figures and checks a manifest has."""
-    chapters = found["chapters"].values()
+def counts(manifest: Mapping) -> dict[str, int]:
+    """Numbers of files, claims, figures and checks in a manifest."""
+    chapters = manifest["chapters"].values()
     return {
-        "files": len(found["files"]),
-        "claims": len(found["claims"]),
-        "figures and tables": sum(len(of["figures"]) for of in chapters),
-        "checks": sum(len(of["checks"]) for of in chapters),
+        "files": len(manifest["files"]),
+        "claims": len(manifest["claims"]),
+        "figures and tables": sum(len(chapter["figures"]) for chapter in chapters),
+        "checks": sum(len(chapter["checks"]) for chapter in chapters),
     }
 
 
-def _of_claim(claim: Claim, found: scorecard.Evidence | None) -> dict:
-    """A verdict, and the estimates that it rests on."""
-    row: dict = {"kind": claim.kind, "verdict": scorecard.verdict(claim, found)}
+def _of_claim(claim: Claim, evidence: scorecard.Evidence | None) -> dict:
+    """Verdict on a claim, and the estimates that it rests on."""
+    row: dict = {"kind": claim.kind, "verdict": scorecard.verdict(claim, evidence)}
     if claim.chapter:
         row["chapter"] = claim.chapter
-    if found and found.ours and not found.decision:
-        row["ours"] = found.ours
-    if found and found.decision:
-        row["why"] = found.decision["why"]
+    if evidence and evidence.ours and not evidence.decision:
+        row["ours"] = evidence.ours
+    if evidence and evidence.decision:
+        row["why"] = evidence.decision["why"]
         for group in ("seeds", "controls", "other"):
-            of_group = found.decision[group].items()
+            of_group = evidence.decision[group].items()
             row[group] = {name: estimate(interval) for name, interval in of_group if interval}
         if not row["other"]:  # it is not looked at in two ways
             del row["other"]
@@ -108,35 +109,35 @@ def _of_claim(claim: Claim, found: scorecard.Evidence | None) -> dict:
 
 
 def estimate(interval: Mapping[str, float]) -> dict:
-    """An interval (`mean`, `low`, `high`, `n`) as the manifest has it, with its tolerance."""
+    """Interval (`mean`, `low`, `high`, `n`) as the manifest has it, with its tolerance."""
     ends = [interval[name] for name in ("mean", "low", "high")]
     mean, low, high, within = map(float, record.kept([*ends, tolerance(interval)]))
     return {"mean": mean, "low": low, "high": high, "n": interval["n"], "tolerance": within}
 
 
 def tolerance(interval: Mapping[str, float]) -> float:
-    """By how much mean and ends of an interval may differ."""
+    """Difference that mean and ends of an interval may have."""
     largest = max(abs(interval[name]) for name in ("mean", "low", "high"))
     return max(PRECISION * largest, OF_WIDTH * (interval["high"] - interval["low"]), LEAST)
 
 
 def _records(copy: Mapping, *kinds: str) -> dict[str, dict]:
-    """What an executed chapter's records of some kinds hold, by their titles.
+    """Contents of an executed chapter's records of some kinds, by their titles.
 
-    Verdicts are among the claims; so is what the scorecard's figures and tables repeat of them.
+    Verdicts are among the claims; so are their repetitions in the scorecard's figures and tables.
     """
-    found: dict[str, dict] = {}
+    by_title: dict[str, dict] = {}
     for held in filter(None, map(record.of, notebooks.outputs(copy))):
         if held["kind"] in kinds:
             title, n = held["title"], 2
-            while title in found:
+            while title in by_title:
                 title, n = f"{held['title']} ({n})", n + 1
-            found[title] = _measured(held)
-    return found
+            by_title[title] = _measured(held)
+    return by_title
 
 
 def _measured(held: Mapping) -> dict:
-    """What the manifest keeps of a record: what was measured, and what is said of it."""
+    """Fields of a record that the manifest keeps: numbers and words, text, digits and units."""
     parts = {"text": held["text"], "digits": held["digits"], "units": held["units"]}
     for group in ("numbers", "words"):
         parts[group] = {k: v for k, v in held[group].items() if not k.endswith(MEASURED_HERE)}
@@ -144,7 +145,7 @@ def _measured(held: Mapping) -> dict:
 
 
 def _seconds(copy: Mapping) -> float:
-    """How long a chapter ran, from its first cell to its last."""
+    """Seconds that a chapter ran, from its first cell to its last."""
     noted = [
         datetime.fromisoformat(time)
         for cell in copy["cells"]
@@ -154,10 +155,10 @@ def _seconds(copy: Mapping) -> float:
 
 
 def _hashes() -> dict[str, str]:
-    """The SHA-256 of weights, logs and tokenizer; and of the text, as it is built from its packages."""
+    """SHA-256 of weights, logs and tokenizer; and of the text, as it is built from its packages."""
     root = notebooks.root()
-    found = {path for pattern in MADE_FROM for path in root.glob(pattern) if path.is_file()}
-    hashes = {path.relative_to(root).as_posix(): files.sha256(path) for path in sorted(found)}
+    paths = {path for pattern in MADE_FROM for path in root.glob(pattern) if path.is_file()}
+    hashes = {path.relative_to(root).as_posix(): files.sha256(path) for path in sorted(paths)}
     return hashes | {
         f"text, small {split}": files.sha256(path) for split, path in corpus.build("small").items()
     }
@@ -165,22 +166,23 @@ def _hashes() -> dict[str, str]:
 
 def _models() -> dict[str, dict]:
     """Shape, tokens read and seeds of each model of the book."""
-    found: dict[str, dict] = {}
+    models: dict[str, dict] = {}
     for config in sorted(notebooks.root().glob("data/models/*/config.toml")):
         name, _, seed = config.parent.name.partition("-seed-")
         if not seed:
             tables = files.read_toml(config)
             read = {"tokens": tables["provenance"]["tokens"]}
-            found[name] = tables["model"] | read | {"seeds": []}
-        found[name]["seeds"].append(config.parent.name)
-    return dict(sorted(found.items(), key=lambda of: (of[1]["n_layers"], of[1]["d_mlp"])))
+            models[name] = tables["model"] | read | {"seeds": []}
+        models[name]["seeds"].append(config.parent.name)
+    by_size = sorted(models.items(), key=lambda item: (item[1]["n_layers"], item[1]["d_mlp"]))
+    return dict(by_size)
 
 
 def _machine() -> dict[str, str | int | None]:
-    """What the chapters ran on."""
+    """System, processor and cores on which the chapters ran."""
     name = platform.processor()
-    if (said := Path("/proc/cpuinfo")).is_file():
-        models = re.findall(r"(?m)^model name\s*: (.+)$", said.read_text())
+    if (cpuinfo := Path("/proc/cpuinfo")).is_file():
+        models = re.findall(r"(?m)^model name\s*: (.+)$", cpuinfo.read_text())
         name = models[0] if models else name
     system = f"{platform.system()} {platform.machine()}"
     return {"system": system, "processor": name, "cores": os.cpu_count()}
@@ -189,26 +191,26 @@ def _machine() -> dict[str, str | int | None]:
 def _versions() -> dict[str, str]:
     """Python, and the packages that chapters need."""
     needed = files.read_toml(notebooks.root() / "pyproject.toml")["project"]["dependencies"]
-    names = sorted(re.match(r"[\w.-]+", each)[0] for each in needed)
+    names = sorted(re.match(r"[\w.-]+", requirement)[0] for requirement in needed)
     return {"python": platform.python_version()} | {name: metadata.version(name) for name in names}
 
 
 def read(path: Path) -> dict:
-    """A manifest that `write` wrote."""
+    """Manifest that `write` wrote."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError) as error:
         raise files.damaged(path, f"is not a manifest: {error!r}") from error
 
 
-def write(path: Path, found: Mapping) -> None:
+def write(path: Path, manifest: Mapping) -> None:
     """Write a manifest, in a folder that is made if it is not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{_text(found)}\n", encoding="utf-8")
+    path.write_text(f"{_text(manifest)}\n", encoding="utf-8")
 
 
 def _text(value: object, indent: str = "") -> str:
-    """As JSON with a line for each entry of a mapping, but lists and short mappings in one line."""
+    """JSON with a line for each entry of a mapping, but lists and short mappings in one line."""
     flat = files.as_json(value, ensure_ascii=False)
     if not isinstance(value, Mapping) or len(flat) < 100:
         return flat

@@ -1,4 +1,4 @@
-"""`make reproduce`: what this machine finds beside what the repository says, within tolerances."""
+"""Reproduction, `make reproduce`: this machine's findings beside the repository's, within tolerances."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,73 +12,77 @@ from transformer_circuits import files
 from transformer_circuits.claims import recorded
 
 MOST_LISTED = 100
-"""Differences that are listed one by one; of more, only how many they are."""
+"""Differences that are listed one by one; of more, only the number."""
 _GROUPS = ("chapters", "figures", "checks", "numbers", "seeds", "controls", "other")
 """Levels of a manifest that a difference need not name."""
 _LEFT_OUT = ("seconds", "tolerance")
-"""How long a chapter ran, and what follows from the interval beside it."""
+"""Fields not compared: the seconds of a chapter, and the tolerance, which follows from its interval."""
 _COUNTS = ("n", "digits", "shape", "step")
 """Whole numbers that must be the same."""
 _NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\d)")
 _HEAD = re.compile(r"(?<!\()(?<!to )[01]\.[0-7](?! to)")
-"""A head is called by its layer and its place there, 1.4, and that is no number. An end of an
-interval, (0.5 to 0.7), is."""
+"""Pattern of a head, called by its layer and its place there, 1.4, which is no number. An end of an
+interval, (0.5 to 0.7), is one.
+"""
 
 
 def reproduce(root: Path, *, write: bool = False) -> str:
-    """Compare the executed chapters with the committed manifest; the line that says they agree.
+    """Compare the executed chapters with the committed manifest; returns the line that says they agree.
 
     This machine's own manifest is written to `manifest.REPRODUCED`. With `write`, or if none was
     committed yet, it is written into `results/`, too, and nothing is compared.
     """
     now, committed = manifest.made(), root / manifest.COMMITTED
-    own = root / manifest.REPRODUCED
-    places = [own, committed] if write or not committed.is_file() else [own]
+    reproduced = root / manifest.REPRODUCED
+    places = [reproduced, committed] if write or not committed.is_file() else [reproduced]
     for path in places:
         manifest.write(path, now)
     if committed in places:
         return f"written: {committed} ({_counted(now)})"
     was = manifest.read(committed)
     try:
-        found = differences(was, now)
+        differing = differences(was, now)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise files.damaged(committed, f"is not a manifest: {error!r}") from error
-    if found:
-        more = [f"and {len(found) - MOST_LISTED} more"] if len(found) > MOST_LISTED else []
+    if differing:
+        n_more = len(differing) - MOST_LISTED
+        rest = [f"and {n_more} more"] if n_more > 0 else []
         raise files.UserError(
-            f"not as committed in {committed}; this machine's own is {own}\n"
-            + "\n".join([*found[:MOST_LISTED], *more])
-            + f"\ndifferences beyond tolerance: {len(found)}, among {_counted(was)}"
+            f"not as committed in {committed}; this machine's own is {reproduced}\n"
+            + "\n".join([*differing[:MOST_LISTED], *rest])
+            + f"\ndifferences beyond tolerance: {len(differing)}, among {_counted(was)}"
         )
     return f"reproduced: {_counted(was)} agree with {committed}, within its tolerances"
 
 
 def require_same_controls() -> str:
-    """Measure anew what `data/controls.json` holds; say that it agrees, or name what differs."""
+    """Measure `data/controls.json` anew; return a line that it agrees, or raise an error with the
+    differences.
+    """
     was, now = controls.estimates(recorded.read()), {}
     for rows in controls.renewed(everything=True):
         now = controls.estimates(rows)
-    if found := [*_compared(("controls",), was, now, 0.0)]:
+    if differing := [*_compared(("controls",), was, now, 0.0)]:
         raise files.UserError(
-            f"not as committed in {recorded.path()}:\n" + "\n".join(found[:MOST_LISTED])
+            f"not as committed in {recorded.path()}:\n" + "\n".join(differing[:MOST_LISTED])
         )
     return f"controls and plants of {len(now)} rules agree with {recorded.path()}"
 
 
-def _counted(found: Mapping) -> str:
-    return ", ".join(f"{n} {what}" for what, n in manifest.counts(found).items())
+def _counted(made: Mapping) -> str:
+    return ", ".join(f"{n} {what}" for what, n in manifest.counts(made).items())
 
 
 def differences(committed: Mapping, now: Mapping) -> list[str]:
-    """Where two manifests differ beyond tolerance, each named from the whole to the part.
+    """Differences of two manifests beyond tolerance, each named from the outer part to the inner.
 
     Machine, versions and seconds may differ.
     """
     parts = {"files": None, "models": None, "claims": 0.0, "chapters": 0.0}
     return [
-        said
+        line
         for part, within in parts.items()
-        for said in _compared((part,), committed[part], now[part], within)
+        for line in _compared((part,), committed[part], now[part], within)
     ]
 
 
@@ -94,7 +98,7 @@ def _name(where: tuple[str, ...]) -> str:
 def _compared(
     where: tuple[str, ...], was: object, came: object, within: float | None
 ) -> Iterator[str]:
-    """What differs in two parts of a manifest by more than `within` and a thousandth allow.
+    """Differences of two parts of a manifest beyond `within` and a thousandth.
 
     `within`: None if they must be the same.
     """
@@ -117,7 +121,7 @@ def _compared(
             yield _difference(where, was, came)
     elif (kinds := [_kind(was), _kind(came)]) == ["text", "text"]:
         yield from _sentences(
-            where, *("\n".join([of] if isinstance(of, str) else of) for of in (was, came))
+            where, *("\n".join([text] if isinstance(text, str) else text) for text in (was, came))
         )
     elif kinds == ["numbers", "numbers"]:
         largest = np.abs(np.nan_to_num(np.array(was, dtype=float))).max(initial=0.0)
@@ -129,24 +133,24 @@ def _compared(
 def _kind(part: object) -> str:
     if isinstance(part, Mapping):
         return "a group"
-    each = part if isinstance(part, list) else [part]
-    return "text" if any(isinstance(one, str) for one in each) else "numbers"
+    values = part if isinstance(part, list) else [part]
+    return "text" if any(isinstance(value, str) for value in values) else "numbers"
 
 
-def _within(of: Mapping) -> float:
-    """By how much the numbers in an interval, a summary or a record may differ in any case."""
-    if "low" in of:
-        return manifest.tolerance(of)
-    if "some" in of:
-        return PRECISION * max(abs(of["min"]), abs(of["max"]))
-    return 10.0 ** -of["digits"] if "digits" in of else 0.0
+def _within(part: Mapping) -> float:
+    """Difference that the numbers in an interval, a summary or a record may have in any case."""
+    if "low" in part:
+        return manifest.tolerance(part)
+    if "some" in part:
+        return PRECISION * max(abs(part["min"]), abs(part["max"]))
+    return 10.0 ** -part["digits"] if "digits" in part else 0.0
 
 
 def _sentences(where: tuple[str, ...], was: str, came: str) -> Iterator[str]:
-    """The same words, and each number near to what was printed before."""
-    (said, before), (says, after) = map(_apart, (was, came))
-    if said != says:
-        yield _difference(where, said, says)
+    """Difference of two texts: of their words, or of a number beyond what was printed before."""
+    (old_words, before), (new_words, after) = map(_apart, (was, came))
+    if old_words != new_words:
+        yield _difference(where, old_words, new_words)
     else:
         places = [len(old.partition(".")[2]) if "e" not in old else 0 for old in before]
         units = np.array([10.0**-n if n else 0.0 for n in places])
@@ -155,13 +159,13 @@ def _sentences(where: tuple[str, ...], was: str, came: str) -> Iterator[str]:
 
 
 def _apart(text: str) -> tuple[str, list[str]]:
-    """A text with # for every number, and the numbers."""
+    """Text with # for every number, and the numbers."""
     numbers = []
 
-    def take(found: re.Match) -> str:
-        if len(found[0]) == 3 and _HEAD.match(found.string, found.start()):
-            return found[0]
-        numbers.append(found[0].replace("−", "-"))
+    def take(match: re.Match) -> str:
+        if len(match[0]) == 3 and _HEAD.match(match.string, match.start()):
+            return match[0]
+        numbers.append(match[0].replace("−", "-"))
         return "#"
 
     return _NUMBER.sub(take, text), numbers
@@ -170,7 +174,7 @@ def _apart(text: str) -> tuple[str, list[str]]:
 def _numbers(
     where: tuple[str, ...], was: object, came: object, within: float | np.ndarray
 ) -> Iterator[str]:
-    """The first of some numbers that is too far off."""
+    """Difference of the first of some numbers that is too far off."""
     old, new = (np.array(values, dtype=float) for values in (was, came))
     if old.shape != new.shape:
         yield _difference(where, f"shape {old.shape}", f"shape {new.shape}")
@@ -180,4 +184,4 @@ def _numbers(
     if far.any():
         k = int(far.argmax())
         at = [f"number {k + 1} of {old.size}, with {far.sum() - 1} others"] if old.size > 1 else []
-        yield _difference((*where, *at), *(of.flat[k].item() for of in (old, new, within)))
+        yield _difference((*where, *at), *(values.flat[k].item() for values in (old, new, within)))

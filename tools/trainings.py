@@ -1,7 +1,7 @@
-"""The runner of `data/trainings/plan.toml`: trainings beside those of the book's own models.
+"""Runner of `data/trainings/plan.toml`: trainings beside those of the book's own models.
 
-`python -m tools trainings` makes those that have no line in `records.jsonl`, one after the other. The state
-of a training, and in the end its model, are in `data/cache/runs/`.
+`python -m tools trainings` makes those that have no line in `records.jsonl`, one after the other.
+The state of a training, and in the end its model, are in `data/cache/runs/`.
 """
 
 import dataclasses
@@ -35,14 +35,14 @@ KEPT = (
     "matching_text", "matching_random", "twice_loss", "twice_right_first", "first_position",
     "two_back",
 )  # fmt: skip
-"""What a line keeps of each record, see `probe`."""
+"""Fields of each record that a line keeps, see `probe`."""
 SPAN, REACH = 16, 8
-"""Tokens of one planted repeat, and how many such spans back it may have come before."""
+"""Tokens of one planted repeat, and the most such spans between it and the first copy."""
 
 
 @dataclass(frozen=True)
 class Choices(Table):
-    """A run but for its `training` and `shape`; the plan says what each key means."""
+    """Run but for its `training` and `shape`; the plan explains each key."""
 
     table = "run"
 
@@ -76,7 +76,7 @@ class Planned:
     shape: ModelConfig
     training: TrainConfig
     tokenizer: Path | None
-    """Its file, if it is not the book's own."""
+    """File of its tokenizer, if it is not the book's own."""
 
     @property
     def title(self) -> str:
@@ -84,7 +84,7 @@ class Planned:
 
     @property
     def begins(self) -> dict[str, Any]:
-        """What the line of the training begins with; a line that begins otherwise is of another plan."""
+        """Beginning of the line of the training; a line that begins otherwise is of another plan."""
         choices = dataclasses.asdict(self.choices)
         for later in ("norm", "positions"):  # older lines do not name them
             if not choices[later]:
@@ -101,39 +101,40 @@ class Planned:
 
     @property
     def folder(self) -> Path:
-        """Where its state is, and in the end its model."""
+        """Folder of its state, and in the end of its model."""
         return files.cache_dir() / "runs" / self.title.replace(", ", "-").replace(" ", "-")
 
 
 def planned() -> list[Planned]:
-    """Every training of the plan, in the order in which they are made.
+    """Trainings of the plan, all, in the order in which they are made.
 
     Raises:
         UserError: naming the file and the run, if the plan is not valid.
     """
     path = trainings.path() / "plan.toml"
-    found: list[Planned] = []
+    every: list[Planned] = []
     for series in files.read_toml(path).values():
         runs, rounds = series.pop("run"), []
         for number, run in enumerate(runs, start=1):
             try:
-                rounds += [(run.get("round", number), each) for each in _of_run(series, run)]
+                of_run = _of_run(series, run)
+                rounds += [(run.get("round", number), training) for training in of_run]
             except (files.UserError, TypeError, AttributeError) as error:
                 name = f'"{run.get("name")}"'
                 raise files.damaged(path, f"is not right in the run {name}: {error}") from error
         rounds.sort(key=lambda pair: (pair[0], pair[1].training.seed))
-        found += [training for _, training in rounds]
-    titles = [training.title for training in found]
+        every += [training for _, training in rounds]
+    titles = [training.title for training in every]
     if twice := sorted({title for title in titles if titles.count(title) > 1}):
         raise files.damaged(path, f"has more than one run called {twice}")
-    return found
+    return every
 
 
 def _of_run(series: dict, run: dict) -> Iterator[Planned]:
-    """The trainings of one run, one for each seed."""
+    """Trainings of one run, one for each seed."""
     values = UNCHANGED | series | run
     values.pop("round", None), values.pop("why")
-    seeds, own = values.pop("seeds", SEEDS), values.pop("tokenizer", None)
+    seeds, tokenizer_name = values.pop("seeds", SEEDS), values.pop("tokenizer", None)
     changes = {key: series.get(key, {}) | values.pop(key, {}) for key in ("training", "shape")}
     choices = Choices.from_dict(values)
     shape, training = checkpoint.settings(choices.model)
@@ -144,7 +145,7 @@ def _of_run(series: dict, run: dict) -> Iterator[Planned]:
             choices,
             shape,
             TrainConfig.from_dict(recipe | {"seed": seed}),
-            trainings.path() / own if own else None,
+            trainings.path() / tokenizer_name if tokenizer_name else None,
         )
 
 
@@ -169,9 +170,9 @@ def write(compile: bool | None = None) -> None:
 
 
 def log(training: Planned, compile: bool | None = None) -> list[development.Record]:
-    """The log of a training up to the first record with as many tokens as planned.
+    """Log of a training up to the first record with as many tokens as planned.
 
-    It is made as far as need be. A model that a config describes whole is saved.
+    The training runs as far as need be. A model that its config describes fully is saved.
     """
     torch.compiler.reset()  # else it gives up after the eighth model of one process
     tokens = training.choices.tokens
@@ -189,7 +190,7 @@ def log(training: Planned, compile: bool | None = None) -> list[development.Reco
 
 
 def trainer(training: Planned, compile: bool | None = None) -> Trainer:
-    """The training itself, from its first step or from where its state was left."""
+    """Trainer of a planned training, from its first step or from its saved state."""
     choices, recipe = training.choices, training.training
     generator = torch.Generator().manual_seed(recipe.seed)
     if choices.norm:
@@ -232,7 +233,7 @@ def usual_sinusoids(n_ctx: int, d_model: int) -> Float[Tensor, "n_ctx d_model"]:
 
 @torch.no_grad()
 def probe(model: Transformer, held_out: Int[Tensor, " n_tokens"]) -> development.Record:
-    """`development.probe`, and two more shares of each head's attention, [layer][head] each.
+    """Measurements of `development.probe`, and two more shares of each head's attention, [layer][head] each.
 
     Both on the windows whose patterns `development.probe` reads: `two_back`, to the token before
     the previous one, and `first_position`, to the first token of a window, from its second half.
@@ -254,7 +255,7 @@ def with_repeats(profile: str, shape: ModelConfig, best_of: int) -> Int[Tensor, 
     """Prose in which spans come again until as many targets complete a repeat as in Python.
 
     As many in the windows that a training reads. A span is overwritten with one of the `REACH`
-    before it in its document. How often is found by measuring: that is corrected four times.
+    before it in its document. Their share is found by measuring, with four corrections.
     """
     prose, code = (corpus.tokens_of(profile, "train", family) for family in ("prose", "python"))
 
@@ -273,7 +274,7 @@ def with_repeats(profile: str, shape: ModelConfig, best_of: int) -> Int[Tensor, 
 
 
 def overwritten(text: Int[Tensor, " n_tokens"], share: float) -> Int[Tensor, " n_tokens"]:
-    """A text in which so large a share of its spans is one that stands before it in its document."""
+    """Text in which this share of the spans is replaced by one that stands before it in its document."""
     generator = torch.Generator().manual_seed(0)
     spans = text[: len(text) // SPAN * SPAN].clone().view(-1, SPAN)
     n = len(spans)

@@ -1,4 +1,4 @@
-"""What Sphinx and the browser need: cross-references, scripts, slides, PDFs, the live page.
+"""Sphinx extensions and files for the browser: cross-references, scripts, slides, PDFs, the live page.
 
-Outside of the package, so that who installs that for a chapter does not get the printing press.
+Outside of the package, so that an installation for a chapter does not bring the printing press.
 """

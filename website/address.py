@@ -1,6 +1,6 @@
-"""What leads to the repository: buttons and links on the pages, where `_config.yml` has its address.
+"""Links to the repository: buttons and links on the pages, where `_config.yml` has its address.
 
-Where it has none, nothing on a page sends a reader to fetch code from anywhere.
+Without one, nothing on a page sends a reader to fetch code from anywhere.
 """
 
 from docutils import nodes
@@ -11,7 +11,7 @@ BUTTONS = ("use_repository_button", "use_issues_button")
 
 
 class Repository(SphinxRole):
-    """`{repository}`: the address, written out; the role's own text, where there is none."""
+    """Role `{repository}`: the address, written out; the role's own text, where there is none."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         if not (address := self.config.html_theme_options.get("repository_url")):
@@ -21,9 +21,9 @@ class Repository(SphinxRole):
 
 
 def buttons(options: dict) -> dict:
-    """The theme's options, with the buttons that an address makes possible, or with none.
+    """Options of the theme, with the buttons that an address makes possible, or with none.
 
-    What the options say of a button stands.
+    An explicit option for a button stays.
     """
     if options.get("repository_url"):
         return dict.fromkeys(BUTTONS, True) | options

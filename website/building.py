@@ -1,4 +1,4 @@
-"""The book and its edition for participants: each is built beside the last good one, and takes its place at the end.
+"""Builds of the book and its edition for participants, each beside the last good one, which it then replaces.
 
 A build that fails, or is stopped, leaves the last good book as it was. Two builds of one book do
 not run at once. Where nothing has changed since the last good one, nothing is built.
@@ -21,19 +21,20 @@ ALL_PAGES_NEED = (
     "_config.yml", "_toc.yml", "package-lock.json", "requirements.txt", "_templates/**/*",
     "website/*.py",
 )  # fmt: skip
-"""Sphinx reads again what changed in a page; after a change of these, everything."""
+"""Files after whose change Sphinx reads every page again; else it reads only changed pages."""
 MADE_OF = (
     "*.*", "_static/**/*", "_templates/**/*", "chapters/**/*", "seminar/**/*", "results/**/*",
     "src/**/*", "website/**/*", "data/*.*", "data/models/**/*", "data/cache/executed/*.ipynb",
 )  # fmt: skip
-"""All that the book is made of. A link of one page may show what another says, so if any of these has changed,
-every page is written again."""
+"""Files that the book is made of. A link of one page may show text of another, so after a change of
+any, every page is written again.
+"""
 
 
 def build(edition: str | None = None) -> Path:
-    """Build the book, or the edition `student`, with its slides; its folder.
+    """Build the book, or the edition `student`, with its slides; returns its folder.
 
-    Nothing is done if it is built already, of the same.
+    Does nothing if it is built already, of the same files.
 
     Raises:
         UserError: if a page has an error or a warning, or another process is building the same.
@@ -41,9 +42,9 @@ def build(edition: str | None = None) -> Path:
     root = notebooks.root()
     place = _place(edition)
     target = (place if edition else place.parent) / "html"
-    stamp, whole = place / "whole-made-of.txt", _hash(MADE_OF)
+    stamp, made_of = place / "whole-made-of.txt", _hash(MADE_OF)
     with files.alone_in(place):
-        if (target / "index.html").is_file() and stamp.is_file() and stamp.read_text() == whole:
+        if (target / "index.html").is_file() and stamp.is_file() and stamp.read_text() == made_of:
             print(f"{target} is up to date")
             return target
         stamp.unlink(missing_ok=True)
@@ -63,12 +64,12 @@ def build(edition: str | None = None) -> Path:
             os.replace(target, old)
         os.replace(made / "html", target)
         shutil.rmtree(old, ignore_errors=True)
-        stamp.write_text(whole)
+        stamp.write_text(made_of)
     return target
 
 
 def single_page() -> Path:
-    """Build the whole book as one page, from which the PDF is printed; its folder.
+    """Build the book as one page, from which the PDF is printed; returns its folder.
 
     Raises:
         UserError: as `build`.
@@ -80,15 +81,15 @@ def single_page() -> Path:
 
 
 def _place(edition: str | None) -> Path:
-    """Where Jupyter Book works: in the folder `_build` of this one."""
+    """Folder in which Jupyter Book works: in the folder `_build` of this one."""
     return notebooks.root() / "_build" / (edition or "book")
 
 
 def _run(source: Path, place: Path, builder: str) -> None:
     """Have Jupyter Book build; a warning is an error.
 
-    A page that was read is not warned of twice. So what Sphinx remembers of pages counts only if
-    the last build went well, and was made of the same.
+    Sphinx does not warn twice of a page that was read. So its memory of pages counts only if the
+    last build went well, and was made of the same files.
     """
     kept = place / "made-of.txt"
     made_of = _hash(ALL_PAGES_NEED)
@@ -111,9 +112,9 @@ def _run(source: Path, place: Path, builder: str) -> None:
 
 
 def _hash(patterns: tuple[str, ...]) -> str:
-    """A hash of all files of the checkout that patterns match."""
-    root, found = notebooks.root(), hashlib.sha256()
+    """Hash of all files of the checkout that patterns match."""
+    root, digest = notebooks.root(), hashlib.sha256()
     for path in sorted({path for pattern in patterns for path in root.glob(pattern)}):
         if path.is_file() and path.suffix != ".pyc":
-            found.update(f"{path.relative_to(root)} {files.sha256(path)}\n".encode())
-    return found.hexdigest()
+            digest.update(f"{path.relative_to(root)} {files.sha256(path)}\n".encode())
+    return digest.hexdigest()

@@ -1,7 +1,7 @@
 """Cross-references between pages: a Sphinx extension.
 
-It lists all figures and all exercises, shows a figure on another page by its title, and links what
-the glossary explains (see `terms`).
+It lists all figures and all exercises, shows a figure on another page by its title, and links terms
+of the glossary (see `terms`).
 """
 
 import json
@@ -24,31 +24,31 @@ from website import terms
 
 KINDS = ("figures", "exercises")
 FOLDER = "_static/figures"
-"""Where the pictures in the index of figures lie in the built book."""
+"""Folder of the pictures in the index of figures in the built book."""
 IMPORTANCE = files.data_dir().parent / "seminar" / "exercises.toml"
 IMPORTANT = {"path": "★ one of the five", "worth": "worth doing", "curious": "for the curious"}
-"""What is said of exercises, by the list they are in."""
+"""Words on the importance of exercises, by the list they are in."""
 MADE_OF_HTML = re.compile(' data-stage>|class="circuit-drawings"')
-"""What is in the HTML of a figure that is more than one picture."""
+"""Pattern of the HTML of a figure that is more than one picture."""
 LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Found:
-    """A figure or an exercise of a page."""
+    """Figure or exercise of a page."""
 
     id: str
     title: str
     text: str = ""
-    """The text alternative of a figure."""
+    """Text alternative of a figure."""
     picture: bytes = b""
-    """A figure's picture, SVG or PNG; empty for what needs a script to be seen."""
+    """Picture of a figure, SVG or PNG; empty for one that needs a script to be seen."""
     kind: str = ""
-    """Which of the two, as `record.Record` has it."""
+    """Kind of the picture, as in `record.Record`."""
     note: str = ""
-    """The level and the minutes of an exercise."""
+    """Level and minutes of an exercise."""
     shown: str = ""
-    """The HTML of a stage, which moves, or of a drawing, which has a layout for phones; else empty."""
+    """HTML of a stage, which moves, or of a drawing, which has a layout for phones; else empty."""
 
 
 class index_of(nodes.General, nodes.Element):  # noqa: N801 (docutils names nodes so)
@@ -60,7 +60,7 @@ class chapter_figure(nodes.General, nodes.Element):  # noqa: N801
 
 
 class IndexOf(SphinxDirective):
-    """`{index-of} figures` or `{index-of} exercises`: all of the book, by chapter."""
+    """Directive `{index-of} figures` or `{index-of} exercises`: all of the book, by chapter."""
 
     required_arguments = 1
 
@@ -69,7 +69,7 @@ class IndexOf(SphinxDirective):
 
 
 class ChapterFigure(SphinxDirective):
-    """`{chapter-figure} page`, with the figure's title as content; `:live:` lets a stage move."""
+    """Directive `{chapter-figure} page`, with the figure's title as content; `:live:` lets a stage move."""
 
     required_arguments = 1
     has_content = True
@@ -117,26 +117,26 @@ def setup(app) -> dict[str, bool]:
 
 
 def _found(env) -> dict[str, dict[str, list[Found]]]:
-    """The figures and exercises of every page that has been read, in their order."""
+    """Figures and exercises of every page that has been read, in their order."""
     if not hasattr(env, "book_found"):
         env.book_found = {}
     return env.book_found
 
 
 def figures(notebook: Mapping) -> list[Found]:
-    """The figures that a notebook's cells have put out, and the stage, which has a title as they have."""
-    found = []
+    """Figures among the outputs of a notebook's cells, and the stage, which has a title as they have."""
+    listed = []
     for output in notebooks.outputs(notebook):
         held = record.of(output)
         if held and held["kind"] in ("figure", "stage"):
             shown = "".join(output["data"].get("text/html", ""))
-            found.append(
+            listed.append(
                 Found(
                     held["id"], held["title"], held["text"], record.picture(output),
                     held["picture"], shown=shown if MADE_OF_HTML.search(shown) else "",
                 )
             )  # fmt: skip
-    return found
+    return listed
 
 
 def _exercises(doctree) -> Iterator[Found]:
@@ -146,19 +146,19 @@ def _exercises(doctree) -> Iterator[Found]:
 
 
 def _level(exercise: nodes.Element) -> nodes.Element:
-    """What an exercise says of its level and its minutes."""
+    """Node with the level and the minutes of an exercise."""
     return next(n for n in exercise.findall(nodes.emphasis) if n.astext()[0] in "●○")
 
 
 def _say_how_important(env, doctree) -> None:
-    """Behind the minutes of each exercise, as `seminar/exercises.toml` has it."""
+    """Write the importance of each exercise, from `seminar/exercises.toml`, behind its minutes."""
     exercises = list(doctree.findall(exercise_enumerable_node))
     if exercises:
         env.note_dependency(str(IMPORTANCE))
         listed = files.read_toml(IMPORTANCE)
-        said = {label: words for list_, words in IMPORTANT.items() for label in listed[list_]}
+        importance = {label: words for list_, words in IMPORTANT.items() for label in listed[list_]}
         for node in exercises:
-            _level(node).append(nodes.Text(f" · {said[node['label']]}"))
+            _level(node).append(nodes.Text(f" · {importance[node['label']]}"))
 
 
 def _collect_figures(app, docname: str, source: list[str]) -> None:
@@ -192,19 +192,19 @@ def _resolve(app, doctree, docname: str) -> None:
 
 
 def _listed(app, docname: str, kind: str) -> list[nodes.Node]:
-    """The title of every page that has some, each with the list of them."""
+    """Titles of all pages that have some, each with the list of its figures or exercises."""
     env, entries = app.env, []
     for page in sorted(_found(env)):
         items = []
-        for found in _found(env)[page][kind]:
-            link = terms.reference(app, docname, page, found.id, found.title)
-            if found.picture and app.builder.name == "html":
-                name = f"{page.rpartition('/')[2]}-{found.id}"
-                address = _write(Path(app.outdir), name, found)
+        for entry in _found(env)[page][kind]:
+            link = terms.reference(app, docname, page, entry.id, entry.title)
+            if entry.picture and app.builder.name == "html":
+                name = f"{page.rpartition('/')[2]}-{entry.id}"
+                address = _write(Path(app.outdir), name, entry)
                 up = "../" * docname.count("/")
                 picture = f'<img src="{up}{address}" alt="" loading="lazy">'
                 link.insert(0, nodes.raw("", picture, format="html"))
-            note = nodes.Text(f" {found.note}" if found.note else "")
+            note = nodes.Text(f" {entry.note}" if entry.note else "")
             items.append(nodes.list_item("", nodes.paragraph("", "", link, note)))
         if items:
             title = nodes.strong("", env.titles[page].astext())
@@ -225,7 +225,7 @@ def _write(site: Path, name: str, figure: Found) -> str:
 
 
 def _shown(app, node: chapter_figure) -> list[nodes.Node]:
-    """The picture under its title, a drawing in both layouts, or the stage itself."""
+    """Picture under its title, a drawing in both layouts, or the stage itself."""
     here = _found(app.env).get(node["page"], {"figures": []})["figures"]
     drawn = [figure for figure in here if figure.kind == SVG]
     for figure in drawn:

@@ -1,7 +1,7 @@
 """Another edition of the book from the same source, for participants of a course: `make student`.
 
-`student` has no solutions, neither on its pages nor in its notebooks, and nothing that is only for those who
-teach: their pages and sections, and the speaker's notes.
+`student` has no solutions, neither on its pages nor in its notebooks, and nothing that is only for
+teachers: their pages and sections, and the speaker's notes.
 """
 
 import re
@@ -16,20 +16,20 @@ from transformer_circuits.book import first_cell, notebooks
 
 STUDENT = "student"
 CHANGED = ("_config.yml", "_toc.yml", "chapters", "seminar")
-"""What the edition has a copy of, to change it; everything else of the checkout it shares."""
+"""Files of which the edition has a changed copy; all others of the checkout it shares."""
 NOT_SHARED = ("_build", "data", "node_modules")
-"""No page includes anything of these, and in the first two lie chapters with their solutions."""
+"""Folders that no page includes anything of; in the first two lie chapters with their solutions."""
 STUDENTS_ARCHIVE = "book-student"
-"""How archives for Colab are called that have the notebooks of `student`: so they begin."""
+"""Beginning of the names of archives for Colab with the notebooks of `student`."""
 FOR_TEACHERS = (
     "seminar/instructor", "seminar/misconceptions", "seminar/plan-20", "seminar/plan-90", "seminar/plan-2x90", "seminar/for-students",
     "chapters/reference/publishing",
 )  # fmt: skip
-"""The pages that only those who teach or publish get."""
+"""Pages that only teachers or publishers get."""
 KEY = "seminar/inventory.toml"
-"""The questions before and after with their right answers; pages have them without."""
+"""File of the questions before and after with their right answers; pages have them without."""
 SOLUTION = "solution"
-"""The tag of the cells that make up a solution, from `{solution-start}` to `{solution-end}`."""
+"""Tag of the cells that make up a solution, from `{solution-start}` to `{solution-end}`."""
 _TO_TEACHERS = (
     rf"\[[^\]]*\]\((?:[^)\s]*/)?(?:{'|'.join(Path(page).name for page in FOR_TEACHERS)})\.md\)"
 )
@@ -39,8 +39,10 @@ LEFT_OUT = re.compile(
     rf"| \([^()\[]*{_TO_TEACHERS}\)|{_TO_TEACHERS}(?:, | )",
     re.MULTILINE | re.DOTALL,
 )
-"""Notes of the speaker, sections whose label ends in `-teacher`, and what refers to a page of `FOR_TEACHERS`: in
-brackets, or in a list. A sentence is whole without it; Sphinx refuses any other that is left."""
+"""Pattern of the speaker's notes, sections whose label ends in `-teacher`, and references to a page
+of `FOR_TEACHERS`: in brackets, or in a list. A sentence is complete without it; Sphinx refuses any
+other that is left.
+"""
 
 
 def solves(cell: dict) -> bool:
@@ -49,14 +51,14 @@ def solves(cell: dict) -> bool:
 
 
 def without_solutions(notebook: dict) -> dict:
-    """The notebook without the cells of its solutions."""
+    """Notebook without the cells of its solutions."""
     return notebook | {"cells": [cell for cell in notebook["cells"] if not solves(cell)]}
 
 
 def write() -> Path:
-    """Write what the edition is built from into `_build/student/source`; nothing older stays there.
+    """Write the source of the edition into `_build/student/source`; nothing older stays there.
 
-    Whatever a page of the checkout includes is there, too: what is not changed is linked to.
+    All files that a page of the checkout includes are there, too: the unchanged ones are links.
     """
     root = notebooks.root()
     folder = root / "_build" / STUDENT / "source"
@@ -78,7 +80,7 @@ def write() -> Path:
 
 
 def _without_what_is_for_teachers(folder: Path) -> None:
-    """Take out their pages and what refers to them, and the buttons that open the book's own notebooks."""
+    """Take out teachers' pages and references to them, and the buttons that open the book's own notebooks."""
     for page in FOR_TEACHERS:
         (folder / f"{page}.md").unlink(missing_ok=True)
     (folder / KEY).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Sphinx extension: chapters show what their executed copies put out. Sphinx executes nothing.
+"""Sphinx extension: chapters show the outputs of their executed copies. Sphinx executes nothing.
 
 Prose and code are those of the chapter as it lies in `chapters/`; only outputs come from the copy.
 """
@@ -38,7 +38,7 @@ def _show_outputs(app, docname: str, source: list[str]) -> None:
 
 
 def with_outputs(notebook: dict, copy: dict) -> dict:
-    """The notebook with the outputs of an executed copy, cell by cell.
+    """Notebook with the outputs of an executed copy, cell by cell.
 
     It may have fewer cells than the copy, as that of the student edition. The first check of each
     claim gets the anchor that the scorecard leads to.
@@ -50,14 +50,14 @@ def with_outputs(notebook: dict, copy: dict) -> dict:
             of_copy = done[cell["id"]]
             cell |= {key: of_copy[key] for key in ("outputs", "execution_count")}
     for output in notebooks.outputs(notebook):
-        found = record.of(output)
-        if found and found["claim"] not in seen:
-            seen.add(found["claim"])
+        held = record.of(output)
+        if held and held["claim"] not in seen:
+            seen.add(held["claim"])
             shown = "".join(output["data"]["text/html"])
-            output["data"]["text/html"] = f'<span id="{found["id"]}"></span>{shown}'
+            output["data"]["text/html"] = f'<span id="{held["id"]}"></span>{shown}'
     return notebook
 
 
 def _write_all(app, env) -> list[str]:
-    """Only changed pages are read again; all are written, as links of each, and what they say, may change."""
+    """Names of all pages: only changed ones are read again, but all are written, as links may change."""
     return sorted(env.found_docs) if app.builder.name == "html" else []

@@ -1,4 +1,4 @@
-"""The figures of the README: those of the chapters, as files that a code host can show."""
+"""Figures of the README: those of the chapters, as files that a code host can show."""
 
 from transformer_circuits import files, record
 from transformer_circuits.book import notebooks
@@ -10,7 +10,7 @@ FIGURES = {
         "How often the right token is first, of the whole vocabulary",
     ),
 }
-"""The chapter and the title of each, by the name of its file in `_static/`."""
+"""Chapter and title of each figure, by the name of its file in `_static/`."""
 
 
 def write() -> None:
@@ -20,14 +20,14 @@ def write() -> None:
         UserError: if a chapter is not executed with the present code, or has no such figure.
     """
     executed = notebooks.fresh()
-    found = {name: _picture(executed, *where) for name, where in FIGURES.items()}
-    for name, svg in found.items():
+    pictures = {name: _picture(executed, *where) for name, where in FIGURES.items()}
+    for name, svg in pictures.items():
         with files.atomic(notebooks.root() / "_static" / name) as temporary:
             temporary.write_bytes(svg)
 
 
 def _picture(executed: dict[str, dict], chapter: str, title: str) -> bytes:
-    """The SVG picture that a chapter shows under a title."""
+    """SVG picture that a chapter shows under a title."""
     if chapter not in executed:
         raise files.UserError(f"{chapter} is not executed with this code; run `make book` first")
     for output in notebooks.outputs(executed[chapter]):

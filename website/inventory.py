@@ -1,7 +1,7 @@
-"""The questions before and after a lesson: a Sphinx directive that asks them, and their file.
+"""Questions before and after a lesson: a Sphinx directive that asks them, and their file.
 
-A page has questions and answers, but not which is right. Its script keeps what was chosen in the
-browser and saves it as a file, which `make gain` reads.
+A page has questions and answers, but not which is right. Its script keeps the choices in the
+browser and saves them as a file, which `make gain` reads.
 """
 
 import html
@@ -19,33 +19,33 @@ FORMS = ("A", "B")
 
 @dataclass(frozen=True)
 class Question:
-    """A concept as one form asks for it."""
+    """Question on a concept in one form."""
 
     concept: str
     asks: str
     options: tuple[str, ...]
     right: int
-    """Which option is."""
+    """Index of the right option."""
     thinks: tuple[str, ...]
-    """What who chooses an option thinks: a misconception by its name; empty for the right one."""
+    """Misconception behind each option, by its name; empty for the right one."""
 
 
 def questions() -> dict[str, list[Question]]:
-    """All questions of each form, in one order of concepts."""
+    """Questions of each form, in one order of concepts."""
     items = tomllib.loads(FILE.read_text(encoding="utf-8"))["item"]
     return {form: [_question(item["concept"], item[form]) for item in items] for form in FORMS}
 
 
-def _question(concept: str, of: dict) -> Question:
-    options = [text for _, text in of["wrong"]]
-    thinks = [name for name, _ in of["wrong"]]
-    options.insert(of["place"], of["right"])
-    thinks.insert(of["place"], "")
-    return Question(concept, of["asks"], tuple(options), of["place"], tuple(thinks))
+def _question(concept: str, texts: dict) -> Question:
+    options = [text for _, text in texts["wrong"]]
+    thinks = [name for name, _ in texts["wrong"]]
+    options.insert(texts["place"], texts["right"])
+    thinks.insert(texts["place"], "")
+    return Question(concept, texts["asks"], tuple(options), texts["place"], tuple(thinks))
 
 
 def form_html(form: str, asked: list[Question]) -> str:
-    """The questions of a form as HTML, with nothing chosen."""
+    """HTML of the questions of a form, with nothing chosen."""
     fields = []
     for number, question in enumerate(asked, 1):
         choices = "".join(
@@ -59,7 +59,7 @@ def form_html(form: str, asked: list[Question]) -> str:
 
 
 class Inventory(SphinxDirective):
-    """`{inventory}`: both forms, of which the script shows one at a time."""
+    """Directive `{inventory}`: both forms, of which the script shows one at a time."""
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(FILE))

@@ -1,8 +1,8 @@
 """The book as plain text, for a reader's own assistant: a Sphinx extension.
 
-`llms.txt` says what the book is and lists its pages (https://llmstxt.org); `book.txt` is the prose of
-all pages with what their cells put out: every figure's text alternative, table, check and verdict,
-so that whoever quotes a result has its number. Code is left out: it is in the notebooks.
+`llms.txt` describes the book and lists its pages (https://llmstxt.org); `book.txt` is the prose of
+all pages with the outputs of their cells: every figure's text alternative, table, check and
+verdict, so that a quoted result has its number. Code is left out: it is in the notebooks.
 """
 
 import re
@@ -36,18 +36,18 @@ def setup(app) -> dict[str, bool]:
 
 
 def of_notebook(notebook: Mapping) -> str:
-    """The prose of a notebook, and below each cell of code what it put out."""
-    found = []
+    """Prose of a notebook, and below each cell of code its outputs."""
+    texts = []
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
-            found.append(of_markdown("".join(cell["source"])))
+            texts.append(of_markdown("".join(cell["source"])))
         else:
-            found += filter(None, map(_shown, cell.get("outputs", ())))
-    return "\n\n".join(filter(None, found))
+            texts += filter(None, map(_shown, cell.get("outputs", ())))
+    return "\n\n".join(filter(None, texts))
 
 
 def _shown(output: Mapping) -> str:
-    """What a cell printed, or the record of what it showed."""
+    """Text that a cell printed, or that of the record of its output."""
     held = record.of(output)
     if output.get("name") == "stderr":
         return ""
@@ -81,17 +81,17 @@ def _write(app, exception) -> None:
             texts[page] = of_notebook(executed.with_outputs(notebooks.read(path), copy))
         else:
             texts[page] = of_markdown(path.read_text(encoding="utf-8"))
-    whole = [f"{'=' * 80}\n{page}.html\n\n{text}\n" for page, text in texts.items()]
+    pages_of_text = [f"{'=' * 80}\n{page}.html\n\n{text}\n" for page, text in texts.items()]
     listed = [_ABOUT.format(title=app.config.project, whole=WHOLE)]
     for caption, pages in parts.items():
         listed += [f"## {caption}\n", *(_line(app.env, page, texts[page]) for page in pages), ""]
-    for name, lines in ((WHOLE, whole), (LIST, listed)):
+    for name, lines in ((WHOLE, pages_of_text), (LIST, listed)):
         with files.atomic(Path(app.outdir) / name) as temporary:
             temporary.write_text("\n".join(lines), encoding="utf-8")
 
 
 def _parts(env) -> Iterator[tuple[str, list[str]]]:
-    """The pages below each caption of the table of contents; the first page opens the first part."""
+    """Pages below each caption of the table of contents; the first page opens the first part."""
     contents = env.config.external_site_map
     first = [contents.root.docname]
     for part in contents.root.subtrees:
@@ -100,7 +100,7 @@ def _parts(env) -> Iterator[tuple[str, list[str]]]:
 
 
 def _line(env, page: str, text: str) -> str:
-    """A page by its title, with its first sentence."""
+    """Line of a page: its title, with its first sentence."""
     title = env.titles[page].astext()
     says = next((line for line in text.split("\n") if line and line[0] not in "#>|[-"), "")
     sentence = re.split(r"(?<=[.?!]) ", says.replace("*", ""))[0]

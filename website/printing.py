@@ -16,7 +16,7 @@ _FOOTER = (
 )
 
 PATIENCE = 300_000
-"""Milliseconds that one thing may take in a browser: ten times the usual, for a machine that is busy."""
+"""Most milliseconds of one action in a browser: ten times the usual, for a machine that is busy."""
 
 LINKS_ON_PAPER = """document.querySelectorAll("a[href]").forEach((link) => {
     if (link.protocol !== "file:") return;
@@ -24,7 +24,7 @@ LINKS_ON_PAPER = """document.querySelectorAll("a[href]").forEach((link) => {
     if (here) link.setAttribute("href", link.hash);
     else link.removeAttribute("href");
 })"""
-"""Rewrites links to other pages as links within this one, and drops those without a target.
+"""Script that rewrites links to other pages as links within this one, and drops those without a target.
 
 A PDF has no other pages, but Sphinx links to files.
 """
@@ -71,22 +71,22 @@ def slides(source: Path, build: Path) -> Path:
 
 
 def chromium() -> str | None:
-    """The Chromium of this machine, if there is one."""
+    """Path of the Chromium of this machine, if there is one."""
     names = ("chromium", "chromium-browser", "google-chrome")
     return next(filter(None, map(shutil.which, names)), None)
 
 
 @contextmanager
-def opened(found: str) -> Iterator:
-    """A Chromium without a window, whose pages are given time; closed at the end.
+def opened(path: str) -> Iterator:
+    """Chromium without a window, whose pages have `PATIENCE`; closed at the end.
 
-    `found`: as `chromium` gives it.
+    `found`: the path from `chromium`.
     """
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=found, args=["--no-sandbox"], timeout=PATIENCE
+            executable_path=path, args=["--no-sandbox"], timeout=PATIENCE
         )
         browser.on("context", lambda context: context.set_default_timeout(PATIENCE))
         yield browser
@@ -101,11 +101,11 @@ def print_pdf(page: Path, target: Path, *, sheet: bool = False) -> int:
     Raises:
         FileNotFoundError: if the page is not built, or there is no Chromium.
     """
-    found = chromium()
-    if found is None or not page.is_file():
-        raise FileNotFoundError(f"{page} and a Chromium are needed; Chromium is {found}")
+    browser_path = chromium()
+    if browser_path is None or not page.is_file():
+        raise FileNotFoundError(f"{page} and a Chromium are needed; Chromium is {browser_path}")
     edge = "9mm" if sheet else "18mm"
-    with opened(found) as browser, files.atomic(target) as temporary:
+    with opened(browser_path) as browser, files.atomic(target) as temporary:
         tab = browser.new_page()
         tab.goto(page.resolve().as_uri(), wait_until="load")
         tab.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
@@ -122,7 +122,7 @@ def print_pdf(page: Path, target: Path, *, sheet: bool = False) -> int:
 
 
 def pdfs(root: Path, single: Path) -> dict[Path, int]:
-    """Print the book as one page, and every sheet; the number of pages of each.
+    """Print the book as one page, and every sheet; returns the number of pages of each.
 
     `single`: the folder in which Jupyter Book built that one page.
     """

@@ -26,26 +26,26 @@ from website import summaries, train
 from website.live import weights
 
 MODULES = files.data_dir().parent / "node_modules"
-"""Where npm put what `package.json` names."""
+"""Folder of the npm packages that `package.json` names."""
 NODE = next(Path(executable.ROOT_DIR).glob("**/node.exe"), Path(executable.ROOT_DIR, "bin", "node"))
 TYPE = files.data_dir().parent / "_static" / "type.css"
-"""The style with the faces of the book."""
+"""Style with the faces of the book."""
 LIVE = Path(weights.__file__).parent
 """Where the engine lies on which models run in a page."""
 STAGE = Path(__file__).with_name("stage")
 """Where the scripts and the style of the stage lie."""
 TRAIN = Path(train.__file__).parent
-"""Where the scripts and the style of the page that trains a model lie."""
+"""Folder of the scripts and the style of the page that trains a model."""
 SCORER = str(Path(__file__).with_name("scorer.js"))
-"""What the search puts first, in every edition of the book."""
+"""Script that orders results of the search, in every edition of the book."""
 INVENTORY = [Path(__file__).with_name(f"inventory.{kind}") for kind in ("js", "css")]
-"""What keeps and saves answers to the questions before and after."""
+"""Script and style that keep and save answers to the questions before and after."""
 SEARCH = Path(__file__).with_name("search.js")
 """What shows an excerpt of each page that the search has found."""
 MODELS = ("two-layer", "two-layer-seed-1", "two-layer-seed-2", "one-layer", "zero-layer")
 """Models that the stage reads with, by file name; a page asks for each when it is wanted."""
 HUNT_SEEDS = range(4, 8)
-"""Of the hunts that a page has, in each level; the notebook shows answers of lower seeds."""
+"""Seeds of the hunts that a page has, in each level; the notebook shows answers of lower seeds."""
 KINDS = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {"charts", "stage", "views"})
 """Kinds of interactive views, each with a script of its name."""
 NEEDED_BY = {
@@ -71,7 +71,7 @@ FOR_PAGES = (
 
 
 class _Words(SearchEnglish):
-    """What the search looks for: words, but not the numbers of figures and tables."""
+    """Words for the search, without the numbers of figures and tables."""
 
     def word_filter(self, word: str) -> bool:
         return not word[:1].isdigit() and super().word_filter(word)
@@ -117,7 +117,7 @@ def _start_katex(folder: Path, timeout: float) -> tuple[subprocess.Popen, socket
 
 
 def _configure(app, config) -> None:
-    """Set what `_config.yml` cannot say, as it knows no folder of this machine.
+    """Set options that `_config.yml` cannot hold, as it knows no folder of this machine.
 
     Formulas are set by the same release whose style and fonts are served.
     """
@@ -161,7 +161,7 @@ def _serve(app) -> None:
 
 
 def _scripts() -> dict[str, Path]:
-    """Where every script that pages load comes from, and every style that only one needs."""
+    """Sources of every script that pages load, and of every style that only one needs."""
     return {
         "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
         "search/search.js": SEARCH,
@@ -174,14 +174,14 @@ def _scripts() -> dict[str, Path]:
 
 
 def _fonts() -> Iterator[Path]:
-    """The faces that the book's style names, as their packages have them."""
+    """Files of the faces that the book's style names, from their packages."""
     named = re.findall(r"vendor/fonts/([\w.-]+)", TYPE.read_text(encoding="utf-8"))
     for name in named:
         yield MODULES / "@fontsource" / name.partition("-latin")[0] / "files" / name
 
 
 def _licences() -> Iterator[tuple[str, Path]]:
-    """The licence of every package that is served, or built into what is; not those of the tools."""
+    """Licence of every package that is served, or built into a served file; not those of the tools."""
     locked = json.loads((MODULES.parent / "package-lock.json").read_text(encoding="utf-8"))
     for place, package in locked["packages"].items():
         if place and not package.get("dev"):

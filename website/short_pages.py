@@ -1,7 +1,7 @@
 """Sphinx extension: pages of the short book, each figure beside the words that it belongs to.
 
-A page that opens with a question, in a container `lead`, is one of them. It has no bars at its sides:
-one line above it says where it stands, and leads to the contents, its evidence, and the next page.
+A page that opens with a question, in a container `lead`, is one of them. It has no bars at its
+sides: one line above shows its number, and links to the contents, its evidence, and the next page.
 """
 
 from docutils import nodes
@@ -15,9 +15,9 @@ STAGES = ("circuit-stage", "the-stage")
 STEP = 'class="step"'
 """What the output of a paragraph has that sets the stage: it is words."""
 CHECKED = 'class="claim'
-"""What an output has that says what was checked: that stands below the figure before it."""
+"""Mark of an output that tells of a check: it stands below the figure before it."""
 LAST = "Try to break it"
-"""The title of a section whose parts stand side by side."""
+"""Title of a section whose parts stand side by side."""
 
 
 def setup(app) -> dict[str, bool]:
@@ -46,13 +46,13 @@ def _lay_out(app, doctree: nodes.document, docname: str) -> None:
 
 
 def rows(children: list[nodes.Node]) -> list[nodes.Node]:
-    """What a section holds, with each figure in a row beside the words around it.
+    """Contents of a section, with each figure in a row beside the words around it.
 
     All words before the first figure stand beside it; before a later one, the last paragraph does.
-    What follows stands beside it, too, up to the next. A figure without words of its own stands below
-    the one before it, and so does a table with one paragraph: else a hole would be beside the first.
-    Where there is no room beside it, the first figure of the page comes right after the question.
-    Titles, stages and sections below this one have the whole width.
+    The words after it stand beside it, too, up to the next. A figure without words of its own
+    stands below the one before it, and so does a table with one paragraph: else a hole would be
+    beside the first. Where there is no room beside it, the first figure of the page comes right
+    after the question. Titles, stages and sections below this one have the full width.
     """
     laid: list[nodes.Node] = []
     words: list[nodes.Node] = []
@@ -95,7 +95,7 @@ def rows(children: list[nodes.Node]) -> list[nodes.Node]:
 
 
 def ending(children: list[nodes.Node]) -> list[nodes.Node]:
-    """The end of a page: what to try, the exercise, and where to go on, as parts side by side."""
+    """End of a page: things to try, the exercise, and the way on, as parts side by side."""
     title, *rest = children
     parts: list[nodes.Node] = []
     was_words = None
@@ -109,9 +109,9 @@ def ending(children: list[nodes.Node]) -> list[nodes.Node]:
 
 
 def _around(words: list[nodes.Node], first: bool) -> tuple[list[nodes.Node], ...]:
-    """Of the words before a figure, those of the row before, those that come before it, and after it.
+    """Words before a figure, in three groups: those of the row before, those before it, those after it.
 
-    Before a later figure comes the last paragraph with what follows it, if that is code without output.
+    Before a later figure comes the last paragraph with the code without output that follows it.
     """
     if first:
         k = 1 if words and _is_lead(words[0]) else len(words)
@@ -137,7 +137,7 @@ def _is_figure(node: nodes.Node) -> bool:
 
 
 def _lead_on(app, pagename, templatename, context, doctree) -> None:
-    """Tell the template of a page of the short book where it stands and where it leads."""
+    """Give the template of a page of the short book its number, and the link to its evidence."""
     name = pagename.rpartition("/")[2]
     if name not in notebooks.SHORT or not _is_short(doctree):
         return

@@ -1,6 +1,7 @@
-"""What is shown of a page elsewhere: its title and first sentences, and its text where it is searched.
+"""Summaries of a page for other places: its title and first sentences, and its text for the search.
 
-A page opened from a file cannot read others, so the page of the search loads the text of all as one script.
+A page opened from a file cannot read others, so the page of the search loads the text of all as one
+script.
 """
 
 import html
@@ -11,14 +12,14 @@ from docutils import nodes
 from transformer_circuits import files
 
 LONGEST = 200
-"""Of a description; more is cut off wherever it is shown. [characters]"""
+"""Most characters of a description; more would be cut off wherever it is shown."""
 SITE = "Transformer Circuits, Executed"
 TEXTS = "search/texts.js"
-"""The texts of all pages, below `_static/`."""
+"""Script with the texts of all pages, below `_static/`."""
 
 
 def summary(doctree: nodes.document) -> str:
-    """The first paragraph of a page in plain words, cut after a whole word; empty without one."""
+    """First paragraph of a page in plain words, cut after a complete word; empty without one."""
     for paragraph in doctree.findall(nodes.paragraph):
         text = " ".join(paragraph.astext().split())
         if len(text) > LONGEST:
@@ -28,7 +29,7 @@ def summary(doctree: nodes.document) -> str:
 
 
 def text(doctree: nodes.document) -> str:
-    """The prose of a page, for excerpts: paragraphs, lists and definitions, without code and tables."""
+    """Prose of a page, for excerpts: paragraphs, lists and definitions, without code and tables."""
     prose = (
         " ".join(node.astext().split())
         for node in doctree.findall(nodes.TextElement)

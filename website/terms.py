@@ -1,4 +1,4 @@
-"""Links the first mention of a glossary term in each section to its entry; pointed at, it says what it means.
+"""Links from the first mention of a glossary term in each section to its entry, with its meaning as a tip.
 
 Terms need no markup, so notebooks stay readable without Sphinx.
 """
@@ -12,7 +12,9 @@ NOT_IN = (
     nodes.reference, nodes.literal, nodes.literal_block, nodes.title, nodes.math, nodes.raw,
     nodes.block_quote, nodes.table, nodes.term,
 )  # fmt: skip
-"""Where terms are not linked: in links, code, titles, quotations, and tables, whose cells are narrow."""
+"""Nodes in which terms are not linked: links, code, titles, quotations, and tables, whose cells are
+narrow.
+"""
 PAGES_WITHOUT = (
     "chapters/reference/api", "chapters/reference/bibliography",
     "chapters/reference/figures", "seminar/",
@@ -26,18 +28,18 @@ ONCE_A_PAGE = {
 
 
 def reference(app, docname: str, page: str, anchor: str, text: str) -> nodes.reference:
-    """A link from one page to a place on another."""
+    """Link from one page to a place on another."""
     uri = f"{app.builder.get_relative_uri(docname, page)}#{anchor}"
     return nodes.reference("", text, internal=True, refuri=uri)
 
 
 def key(term: str) -> str:
-    """What a term is looked up by: in lower case, unless it is all capitals, as BEGIN is."""
+    """Key by which a term is looked up: in lower case, unless it is all capitals, as BEGIN is."""
     return term if term.isupper() else term.lower()
 
 
 def glossary(env) -> dict[str, tuple[str, str]]:
-    """The page and anchor of every term of the glossary, by its `key`."""
+    """Page and anchor of every term of the glossary, by its `key`."""
     entries = env.get_domain("std").get_objects()
     return {
         key(name): (page, anchor) for name, _, kind, page, anchor, _ in entries if kind == "term"
@@ -45,18 +47,18 @@ def glossary(env) -> dict[str, tuple[str, str]]:
 
 
 def meanings(glossary_page: nodes.Element) -> dict[str, str]:
-    """The first sentence of each definition, by the anchor of its term; without those that need a formula."""
-    found = {}
+    """First sentence of each definition, by the anchor of its term; without those that need a formula."""
+    by_anchor = {}
     for item in glossary_page.findall(nodes.definition_list_item):
         definition = next(item.findall(nodes.definition)).astext()
         sentence = re.split(r"(?<=[.?!])\s", " ".join(definition.split()), maxsplit=1)[0]
         if "\\" not in sentence:
-            found |= {id: sentence for term in item.findall(nodes.term) for id in term["ids"]}
-    return found
+            by_anchor |= {id: sentence for term in item.findall(nodes.term) for id in term["ids"]}
+    return by_anchor
 
 
 def _meanings(app) -> dict[str, str]:
-    """Those of the book's glossary, read once in a build."""
+    """Meanings in the book's glossary, read once in a build."""
     if not hasattr(app, "book_meanings"):
         pages = {page for page, _ in glossary(app.env).values()}
         app.book_meanings = {}
@@ -66,7 +68,7 @@ def _meanings(app) -> dict[str, str]:
 
 
 def pattern(terms: Mapping[str, object]) -> re.Pattern:
-    """Finds a term as a word by itself, singular or plural; of two, the longer one.
+    """Pattern of a term as a word by itself, singular or plural; of two, the longer one.
 
     A term in capitals is found in capitals alone: "begins" is a verb, and no BEGIN token.
     """
@@ -108,7 +110,7 @@ def _above(node: nodes.Node) -> Iterator[nodes.Node]:
 
 
 def prose(doctree) -> Iterator[nodes.Text]:
-    """Every piece of text in a paragraph, but where terms are not linked."""
+    """Pieces of text in a paragraph, but where terms are not linked."""
     for text in doctree.findall(nodes.Text):
         above = list(_above(text))
         if any(isinstance(n, nodes.paragraph) for n in above) and not any(

@@ -103,7 +103,7 @@ def chapters() -> None:
 
 
 def option(*names: str, **options: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """An argument of a command, as `argparse` takes it."""
+    """Argument of a command, as `argparse` takes it."""
     return names, options
 
 
@@ -138,11 +138,11 @@ COMMANDS: dict[str, tuple] = {
     ),
     "chapters": (chapters,),
 }  # fmt: skip
-"""What each command calls, whose docstring begins with its help, and the arguments that it takes."""
+"""Function of each command, whose docstring begins with its help, and its arguments."""
 
 
 def _require_package_of_this_folder() -> None:
-    """Else one checkout would work on another, whose package Python took, and its data with it."""
+    """Refuse the package of another checkout: its data would be used with it."""
     here, taken = Path.cwd() / "src" / "transformer_circuits", Path(__file__).parent
     if here.is_dir() and not here.samefile(taken):
         raise files.UserError(
@@ -156,24 +156,24 @@ def main(
     commands: Mapping[str, tuple] = COMMANDS,
     program: str = "python -m transformer_circuits",
 ) -> None:
-    """Do what the command line asks for, by a table like `COMMANDS`.
+    """Run the command on the command line, by a table like `COMMANDS`.
 
-    A `UserError`, an `OSError` or a diverged loss ends it with one line; any other error is a bug and
-    keeps its traceback.
+    A `UserError`, an `OSError` or a diverged loss ends it with one line; any other error is a bug
+    and keeps its traceback.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # for terminals that know ASCII alone
     parser = argparse.ArgumentParser(prog=program)
     known = parser.add_subparsers(dest="command", required=True)
     for name, (function, *options) in commands.items():
-        one = known.add_parser(name, help=function.__doc__.splitlines()[0])
+        command_parser = known.add_parser(name, help=function.__doc__.splitlines()[0])
         for names, how in options:
-            one.add_argument(*names, **how)
-    given = vars(parser.parse_args(arguments))
-    command = given.pop("command")
+            command_parser.add_argument(*names, **how)
+    parsed = vars(parser.parse_args(arguments))
+    command = parsed.pop("command")
     try:
         _require_package_of_this_folder()
-        commands[command][0](**given)
+        commands[command][0](**parsed)
     except (files.UserError, OSError, FloatingPointError) as error:
         sys.exit(f"{command}: {error}")
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Where the project's data lies, and how a file is written and read so that no damage goes unseen."""
+"""Folders of the project's data, and reading and writing of files so that no damage goes unseen."""
 
 import fcntl
 import hashlib
@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 IN_BOOK = "TRANSFORMER_CIRCUITS_IN_BOOK"
-"""Set in the environment of chapters that are executed for the book, whose pages load scripts."""
+"""Variable set in the environment of chapters that are executed for the book, whose pages load scripts."""
 
 
 class UserError(ValueError):
-    """What was asked for cannot be done: a name that is not there, a file that is damaged.
+    """Raised when a request cannot be met: a name that is not there, a file that is damaged.
 
-    The message is for the reader, and says what to do. The command line prints it alone; what is
-    neither this nor the machine's own refusal (OSError) is a bug and keeps its traceback.
+    The message is for the reader, and names a remedy. The command line prints it alone; any other
+    error but the machine's own refusal (OSError) is a bug and keeps its traceback.
     """
 
 
 def data_dir() -> Path:
-    """The folder `data/` of the checkout this package is imported from."""
+    """Folder `data/` of the checkout from which this package is imported."""
     folder = Path(__file__).resolve().parents[2] / "data"
     if not (folder / "corpus.toml").is_file():
         raise FileNotFoundError(f"{folder} is not the project's data folder: no corpus.toml in it")
@@ -32,7 +32,7 @@ def data_dir() -> Path:
 
 
 def cache_dir() -> Path:
-    """`data/cache/`: everything that can be fetched or computed again. Not under version control."""
+    """Folder `data/cache/` of all that can be fetched or computed again. Not under version control."""
     folder = data_dir() / "cache"
     folder.mkdir(exist_ok=True)
     return folder
@@ -40,10 +40,10 @@ def cache_dir() -> Path:
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its name only if the block succeeds.
+    """Temporary path beside `path` that takes its name only if the block succeeds.
 
-    Whatever happens inside (an exception, a full disk, a kill, a power cut), `path` holds either
-    its old content or the whole new one.
+    After any failure inside (an exception, a full disk, a kill, a power cut), `path` holds either
+    its old content or the complete new one.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
@@ -62,7 +62,7 @@ def atomic(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Work in a folder that only one process at a time may work in; it is made if it is not there."""
+    """Work in a folder as the only process; the folder is made if it is not there."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("ab") as file:
         try:
@@ -77,13 +77,13 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 SUMS = "SHA256SUMS"
-"""The list that `write_sums` leaves in a folder; `sha256sum --check SHA256SUMS` reads it, too."""
+"""Name of the list that `write_sums` leaves in a folder; `sha256sum --check SHA256SUMS` reads it, too."""
 
 
 def write_sums(folder: Path) -> None:
@@ -94,7 +94,7 @@ def write_sums(folder: Path) -> None:
 
 
 def listed(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file by its name, as the `SUMS` of a folder has them; none without a list."""
+    """SHA-256 of each file by its name, from the `SUMS` of a folder; empty without a list."""
     if not (sums := folder / SUMS).is_file():
         return {}
     lines = sums.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -102,17 +102,17 @@ def listed(folder: Path) -> dict[str, str]:
 
 
 def require_as_listed(path: Path) -> None:
-    """Compare a file with the `SUMS` of its folder."""
+    """Refuse a file that differs from the `SUMS` of its folder."""
     sums = path.with_name(SUMS)
     if not sums.is_file():
         raise damaged(sums, f"is not there, so nobody can say whether {path.name} is whole")
     expected = listed(path.parent).get(path.name, "nothing of it")
-    if (found := sha256(path)) != expected:
-        raise damaged(path, f"has SHA-256 {found} but {SUMS} beside it says {expected}")
+    if (actual := sha256(path)) != expected:
+        raise damaged(path, f"has SHA-256 {actual} but {SUMS} beside it says {expected}")
 
 
 def damaged(path: Path, reason: object) -> UserError:
-    """A `UserError` that names a damaged or invalid file, and a remedy that loses nobody's work."""
+    """Error that names a damaged or invalid file, and a remedy that loses nobody's work."""
     remedy = "Correct it, or take it again from where it came from: the archive of the book, say"
     root, path = data_dir().parent, path.absolute()
     if cache_dir() in path.parents:
@@ -124,9 +124,9 @@ def damaged(path: Path, reason: object) -> UserError:
 
 
 def as_json(value: Any, **layout: Any) -> str:
-    """A value as JSON that every program reads: whatever JSON leaves this one, leaves it here.
+    """JSON of a value, by which all JSON of ours is written, so that every program can read it.
 
-    `layout`: how it is written, as for `json.dumps`.
+    `layout`: options of `json.dumps`.
 
     Raises:
         ValueError: if a number is not finite, for which JSON has no word: it must be None, or go.
@@ -142,7 +142,7 @@ def _text(path: Path) -> str:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file; a UserError that names the file if it is not there or not TOML."""
+    """Tables of a TOML file; a UserError names the file if it is not there or not TOML."""
     try:
         return tomllib.loads(_text(path))
     except UserError:
@@ -152,7 +152,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_json_lines(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file of JSON Lines: one object in each line, and at least one.
+    """Rows of a file of JSON Lines: one object in each line, and at least one.
 
     A UserError names the file if it is not there, or has anything else.
     """

@@ -15,12 +15,12 @@ def _fits(value: Any, kind: type) -> bool:
     if kind is float:
         return type(value) in (int, float) and math.isfinite(value)
     if kind is tuple:
-        return type(value) in (list, tuple) and all(type(one) is int for one in value)
+        return type(value) in (list, tuple) and all(type(item) is int for item in value)
     return type(value) is kind
 
 
 class Table:
-    """A dataclass of numbers, lists of these, truth values and texts: one table of a TOML file."""
+    """Dataclass of numbers, lists of these, truth values and texts: one table of a TOML file."""
 
     table: ClassVar[str]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits.figures import charts, diagrams, explorers, html, labels, theme
+from transformer_circuits.figures import charts, diagrams, explorers, html, placement, theme
 from transformer_circuits.figures.values import written
 
 WORDS = {"title": "It falls", "alt": "A line that <falls>"}
@@ -77,7 +77,7 @@ def test_chosen_names_stand_beside_their_points_and_none_on_another():
     for a, b in ("rs", "rt", "st"):  # the plane is 260 high
         heights = [-named[k]["y"] * 235 + named[k]["dy"] for k in (a, b)]
         apart = abs(named[a]["x"] - named[b]["x"]) * 230 > 7  # a letter
-        assert sides[a] != sides[b] or abs(heights[0] - heights[1]) >= labels.LINE - 1 or apart
+        assert sides[a] != sides[b] or abs(heights[0] - heights[1]) >= placement.LINE - 1 or apart
 
 
 def test_points_have_the_colours_of_their_names_and_both_axes_one_scale_with_what_they_beat():

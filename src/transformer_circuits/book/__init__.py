@@ -1,4 +1,4 @@
-"""What chapters call besides the analysis, and how chapters are executed.
+"""Functions for chapters besides the analysis, and the execution of chapters.
 
 Of the package it imports `files` and `record` alone.
 """
@@ -21,10 +21,10 @@ from transformer_circuits.record import Record
 
 
 def setup(seed: int = 0) -> None:
-    """The same start for every chapter: seed, plain printing, two threads at most.
+    """Set the same start for every chapter: seed, plain printing, two threads at most.
 
-    From here on `exercises` can be imported, the modules beside the chapters that check answers:
-    in Colab, and in an executed copy, a chapter does not lie beside them.
+    From here on `exercises` can be imported, the modules beside the chapters that check answers: in
+    Colab, and in an executed copy, a chapter does not lie beside them.
     """
     chapters = str(files.data_dir().parent / "chapters")
     if chapters not in sys.path:
@@ -35,13 +35,13 @@ def setup(seed: int = 0) -> None:
 
 
 Figure = str | float | int | torch.Tensor | Sequence[float | int | torch.Tensor]
-"""A figure of ours: in words, as a number (a 0-dim tensor, too), or one number per seed."""
+"""Figure of ours: in words, as a number (a 0-dim tensor, too), or one number per seed."""
 _DIGITS = 2
-"""The decimals of a figure, as it is shown."""
+"""Decimals of a figure, as it is shown."""
 
 
 def in_words(ours: Figure) -> str:
-    """A figure as it is shown; of several seeds: the book's, then their range."""
+    """Text of a figure; of several seeds: the book's, then their range."""
     if isinstance(ours, str):
         return ours
     if isinstance(ours, Sequence):
@@ -53,11 +53,11 @@ def in_words(ours: Figure) -> str:
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of a page: a tick and a finding that held, or a cross and what does not hold."""
+    """Line of a page: a tick and a finding that held, or a cross and a statement that does not."""
 
     said: str
     metadata: Mapping[str, Any]
-    """Its record, if it counts."""
+    """Record of the line, if it counts."""
 
     def __str__(self) -> str:
         return self.said
@@ -70,8 +70,8 @@ class _Line:
         return shown, {**self.metadata}
 
 
-def _show(said: str, metadata: Mapping[str, Any]) -> None:
-    line = _Line(said, metadata)
+def _show(text: str, metadata: Mapping[str, Any]) -> None:
+    line = _Line(text, metadata)
     if "IPython" in sys.modules:
         from IPython.display import display
 
@@ -81,10 +81,10 @@ def _show(said: str, metadata: Mapping[str, Any]) -> None:
 
 
 def fails(error: AssertionError | ValueError) -> None:
-    """Stop a build at what does not hold in a chapter; under a reader's hands show it, and go on.
+    """Raise an error in a build; under a reader's hands show it, and go on.
 
-    Whoever puts in another name, seed or text finds other things than the book did. A cross leaves no
-    record, so that it counts nowhere.
+    A reader who puts in another name, seed or text finds other things than the book did. A cross
+    leaves no record, so that it counts nowhere.
     """
     if os.environ.get(files.IN_BOOK):
         raise error
@@ -98,7 +98,7 @@ def check(
     claim: str | None = None,
     ours: Figure | None = None,
 ) -> None:
-    """State a finding and show whether it holds, with our figure.
+    """Show a finding with a tick if it holds, and our figure.
 
     With `claim`, the id of a row of `data/claims.toml`, it also counts on the scorecard. That is for
     claims about any weights and about what was built; the scorecard refuses a check for one about
@@ -115,43 +115,42 @@ def check(
         raise ValueError(f"check takes one truth value but got {shape}; use .all()")
     figure = "" if ours is None else in_words(ours)
     if not bool(condition):
-        said = f"does not hold: {statement}" + (f" ({figure})" if figure else "")
+        failure = f"does not hold: {statement}" + (f" ({figure})" if figure else "")
         needed = _needed(sys._getframe(1))
-        return fails(AssertionError(said + (f"; it would need {needed}" if needed else "")))
+        return fails(AssertionError(failure + (f"; it would need {needed}" if needed else "")))
     numbers = {} if ours is None or isinstance(ours, str) else {"ours": _floats(ours)}
     record = Record("check", statement, figure, numbers, digits=_DIGITS, claim=claim or "")
     _show(f"✓ {statement}" + (f": {figure}" if figure else ""), record.metadata)
 
 
 def _needed(cell: FrameType) -> str:
-    """The condition of the call of `check` at which a cell has arrived, with the values of its sides.
+    """Condition of the running call of `check` in a cell, with the values of its sides.
 
-    They are read from the source of the cell and computed again, so that no call has to hand them
-    over; of a name, in what it was last assigned above. Empty where there is no source, or no
-    comparison.
+    They are read from the source of the cell and computed again, so that no call has to pass them;
+    a name stands for its last assignment above. Empty where there is no source, or no comparison.
     """
     try:
         from executing import Source
 
-        found = Source.executing(cell)
-        condition = found.node.args[1]
+        running = Source.executing(cell)
+        condition = running.node.args[1]
         if isinstance(condition, ast.Name):
             *_, condition = (
                 node.value
-                for node in ast.walk(found.source.tree)
-                if isinstance(node, ast.Assign) and node.lineno < found.node.lineno
+                for node in ast.walk(running.source.tree)
+                if isinstance(node, ast.Assign) and node.lineno < running.node.lineno
                 if ast.unparse(node.targets) == condition.id
             )
-        said = ast.unparse(condition)
+        source = ast.unparse(condition)
         sides = _Sides({**cell.f_globals, **cell.f_locals})
-        needed = ast.unparse(sides.visit(ast.parse(said, mode="eval")))
-        return "" if needed == said else needed
+        needed = ast.unparse(sides.visit(ast.parse(source, mode="eval")))
+        return "" if needed == source else needed
     except Exception:  # without it the cross says what does not hold, all the same
         return ""
 
 
 class _Sides(ast.NodeTransformer):
-    """Puts the values of both sides into every comparison, and into every `close`."""
+    """Transformer that puts the values of both sides into every comparison, and into every `close`."""
 
     def __init__(self, names: dict[str, Any]):
         self.names = names
@@ -184,7 +183,7 @@ def _floats(ours: float | torch.Tensor | Sequence) -> float | list[float]:
 
 
 TOLERANCE = 1e-9
-"""How far apart two entries may be that count as the same."""
+"""Largest difference of two entries that count as the same."""
 
 
 def close(left: torch.Tensor, right: torch.Tensor, tolerance: float = TOLERANCE) -> bool:

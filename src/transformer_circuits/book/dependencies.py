@@ -1,4 +1,4 @@
-"""What a result depends on: the modules that code imports, and theirs in turn, and the data."""
+"""Dependencies of a result: the modules that code imports, and theirs in turn, and the data."""
 
 import ast
 from collections.abc import Iterable, Mapping
@@ -9,32 +9,34 @@ from transformer_circuits import files
 
 DATA_FILES = ("data/models/*/*", f"data/models/*/checkpoints/{files.SUMS}", "data/corpus.toml",
               "data/tokenizer.json", "requirements.txt")  # fmt: skip
-"""What any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
+"""Data that any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
 READ_BY = {
     "experiments/trainings.py": "data/trainings/*",
     "figures/drawing.py": "src/transformer_circuits/figures/book.mplstyle",
     "figures/drawings/__init__.py": "chapters/drawings/*.svg",
 }
-"""What only those chapters depend on that import the module which reads it."""
+"""Data that only those chapters depend on that import the module which reads it."""
 _SOURCE = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
 class Module:
-    """A file of code, and the names of all that is imported anywhere in it."""
+    """File of code, and the names of all that is imported anywhere in it."""
 
     path: Path
     imports: set[str]
 
 
 def every_module() -> dict[str, Module]:
-    """The modules of this package and those beside the chapters, by the names that import them."""
-    found = {}
+    """Modules of this package and those beside the chapters, by the names that import them."""
+    by_name = {}
     for place in (_SOURCE, files.data_dir().parent / "chapters"):
         for file in sorted(place.rglob("*.py")):
             name = ".".join(file.relative_to(place).with_suffix("").parts)
-            found[name.removesuffix(".__init__")] = Module(file, _imports(file.read_text("utf-8")))
-    return found
+            by_name[name.removesuffix(".__init__")] = Module(
+                file, _imports(file.read_text("utf-8"))
+            )
+    return by_name
 
 
 def _imports(source: str) -> set[str]:
@@ -48,7 +50,7 @@ def _imports(source: str) -> set[str]:
 
 
 def modules(cells: Iterable[str], known: Mapping[str, Module]) -> list[Path]:
-    """The files among `known`, which are `every_module`, that code imports, and theirs in turn.
+    """Files among `known` (from `every_module`) that code imports, and theirs in turn.
 
     A UserError names the cell, if one is not plain Python.
     """

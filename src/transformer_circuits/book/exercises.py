@@ -1,9 +1,9 @@
 """Exercises that tell right from wrong without holding the answer.
 
-Every exercise of a chapter is one `Exercise`. Its test is a property of the answer, or what the
-library computes in another way; and it has to refuse wrong answers in front of the reader. The
-type of an answer (list, array, tensor, NumPy number) does not matter: `as_tensor`, `agrees` and
-`whole_number` convert it.
+Every exercise of a chapter is one `Exercise`. Its test is a property of the answer, or a
+computation of it in another way by the library; and it has to refuse wrong answers in front of the
+reader. The type of an answer (list, array, tensor, NumPy number) does not matter: `as_tensor`,
+`agrees` and `whole_number` convert it.
 """
 
 import copy
@@ -24,13 +24,12 @@ NONSENSE = (None, "", (), object(), True, False)
 
 
 class Exercise:
-    """A question whose answer is tested by `right`, a function of the answer.
+    """Question whose answer is tested by `right`, a function of the answer.
 
-    `right` gets a single number as a Python number, whatever its type was. A function it gets works
-    on copies of its arguments, so that it cannot change them.
-
-    `wrong`: typical wrong answers. Each is tried when the exercise is made, and must be refused. An
-    answer on which `right` raises an error is wrong, too.
+    `right` gets a single number as a Python number, whatever its type was. If it gets a function,
+    that function works on copies of its arguments, so that it cannot change them. `wrong`: typical
+    wrong answers. Each is tried when the exercise is made, and must be refused. An answer on which
+    `right` raises an error is wrong, too.
 
     Raises:
         ValueError: if there are not at least two wrong answers; in a build also if `right` accepts
@@ -50,7 +49,7 @@ class Exercise:
         return self._tried(answer)[0]
 
     def _tried(self, answer: Any) -> tuple[bool, str]:
-        """Whether the answer is right; and what went wrong, if it cannot even be used."""
+        """Whether the answer is right; and the trouble, if it cannot even be used."""
         try:
             return bool(self._right(_on_copies(answer) if callable(answer) else _plain(answer))), ""
         except Exception as error:  # whatever an answer does, it is an answer, and a wrong one
@@ -58,14 +57,14 @@ class Exercise:
             return False, f": {kind}{error}"
 
     def check(self, answer: Any) -> None:
-        """Say whether a reader's answer is right.
+        """Print whether a reader's answer is right.
 
         `...`, or a function that returns it, means: not answered yet.
         """
         returned = []
 
-        def noted(*given):
-            returned.append(answer(*given))
+        def noted(*arguments):
+            returned.append(answer(*arguments))
             return returned[-1]
 
         right, trouble = self._tried(noted if callable(answer) else answer)
@@ -88,7 +87,7 @@ class Exercise:
 
 
 def as_tensor(answer: Any, shape: Sequence[int]) -> Float64[Tensor, "..."]:
-    """The answer, a tensor, an array, or lists of numbers or of either, in float64.
+    """Answer in float64: from a tensor, an array, or lists of numbers or of either.
 
     Raises:
         ValueError: in words, if it is no such thing, not real, or not of this shape.
@@ -111,7 +110,7 @@ def as_tensor(answer: Any, shape: Sequence[int]) -> Float64[Tensor, "..."]:
 def agrees(answer: Any, right: float | int | Float[Tensor, "..."], tolerance: float = 1e-4) -> bool:
     """Whether the answer is `right`, entry by entry, to `tolerance` times the largest of its entries.
 
-    The default lets through what is computed in float32 and nothing that was meant otherwise.
+    The default passes results in float32 and no other value.
 
     Raises:
         ValueError: if the answer is not numbers of the same shape.
@@ -122,29 +121,29 @@ def agrees(answer: Any, right: float | int | Float[Tensor, "..."], tolerance: fl
 
 
 def whole_number(answer: Any, below: int | None = None) -> int:
-    """The answer, a whole number of any type, as an int; with `below`, one of 0, …, below - 1.
+    """Answer as an int, if it is a whole number of any type; with `below`, one of 0, …, below - 1.
 
     Raises:
         ValueError: if it is something else: a fraction, a truth value, too large, or negative.
     """
     number = _plain(answer)
-    whole = type(number) in (int, float) and float(number).is_integer()
-    if not whole or (below is not None and not 0 <= number < below):
+    is_whole = type(number) in (int, float) and float(number).is_integer()
+    if not is_whole or (below is not None and not 0 <= number < below):
         needed = "a whole number" if below is None else f"a whole number from 0 to {below - 1}"
         raise ValueError(f"{needed} is needed but got {reprlib.repr(answer)}")
     return int(number)
 
 
 def watched(function: Callable[..., Any], side: int) -> Callable[..., Any]:
-    """The function, which now raises a ValueError when it builds a matrix that is too large.
+    """Function that raises a ValueError when the given one builds a matrix that is too large.
 
-    Too large is a tensor with more than `side` rows and more than `side` columns. What is built
-    in NumPy is not seen, so leaving PyTorch raises a ValueError, too.
+    Too large is a tensor with more than `side` rows and more than `side` columns. Matrices built in
+    NumPy are not seen, so leaving PyTorch raises a ValueError, too.
     """
 
-    def under_watch(*given):
+    def under_watch(*arguments):
         with _Watch(side):
-            return function(*given)
+            return function(*arguments)
 
     return under_watch
 
@@ -156,25 +155,25 @@ class _Watch(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         made = func(*args, **(kwargs or {}))
-        for one in made if isinstance(made, tuple) else (made,):
-            if isinstance(one, np.ndarray):
+        for part in made if isinstance(made, tuple) else (made,):
+            if isinstance(part, np.ndarray):
                 raise ValueError("what NumPy builds is not seen here: stay with tensors")
-            if isinstance(one, Tensor) and sum(n > self.side for n in one.shape) > 1:
-                raise ValueError(f"this builds a matrix {list(one.shape)}, which is too large")
+            if isinstance(part, Tensor) and sum(n > self.side for n in part.shape) > 1:
+                raise ValueError(f"this builds a matrix {list(part.shape)}, which is too large")
         return made
 
 
 def _plain(value: Any) -> Any:
-    """A tensor or array of no dimension as Python's own number or truth value."""
+    """Tensor or array of no dimension as Python's own number or truth value; other values as they are."""
     single = isinstance(value, Tensor | np.ndarray | np.generic) and value.ndim == 0
     return value.item() if single else value
 
 
 def _on_copies(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which now gets copies of its arguments and returns single numbers plainly."""
+    """Function that calls the given one with copies of its arguments and returns single numbers plainly."""
 
-    def apart(*given):
-        own = [x.clone() if isinstance(x, Tensor) else copy.deepcopy(x) for x in given]
-        return _plain(function(*own))
+    def apart(*arguments):
+        copies = [x.clone() if isinstance(x, Tensor) else copy.deepcopy(x) for x in arguments]
+        return _plain(function(*copies))
 
     return apart

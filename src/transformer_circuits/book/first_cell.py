@@ -1,4 +1,4 @@
-"""The first code cell of every chapter, which makes it run in Colab, too."""
+"""First code cell of every chapter, which makes it run in Colab, too."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ elif not find_spec("transformer_circuits"):
 from transformer_circuits import book
 
 book.setup()"""
-"""How each of the two cells ends: in a kernel without the package, with one line that says what to do."""
+"""End of each of the two cells: in a kernel without the package, one line with the remedy."""
 CLONING = (
     """\
 # Run this first. In Colab it fetches the book's code; elsewhere it only loads it.
@@ -27,10 +27,10 @@ if "google.colab" in sys.modules and "book/src" not in " ".join(sys.path):
 """
     + LOADING
 )
-"""The first code cell of every chapter; `{url}` is `repository.url` of `_config.yml`.
+"""First code cell of every chapter; `{url}` is `repository.url` of `_config.yml`.
 
-In Colab it shows what git and pip say, and ends with an error if they fetched nothing. A kernel with
-`book/src` on its path (those of `run_missing` have it) fetches nothing.
+In Colab it shows the output of git and pip, and ends with an error if they fetched nothing. A
+kernel with `book/src` on its path (those of `run_missing` have it) fetches nothing.
 """
 UNPACKING = (
     """\
@@ -50,16 +50,16 @@ if "google.colab" in sys.modules and "book/src" not in " ".join(sys.path):
 """
     + LOADING
 )
-"""The first cell where the repository has no address: it fetches nothing of the book from anywhere.
+"""First cell where the repository has no address: it fetches nothing of the book from anywhere.
 
 `make colab-zip` writes `book.zip`, and a release has it. Uploaded again, it is `book (1).zip`: the
-newest that is whole will do, `book-all.zip` as well. Where none is, the cell ends with one line that
-says what to do. The few chapters of `notebooks.ALL_MODELS` ask for `book-all.zip`.
+newest complete one will do, `book-all.zip` as well. Where there is none, the cell ends with one
+line with the remedy. The few chapters of `notebooks.ALL_MODELS` ask for `book-all.zip`.
 """
 
 
 def text(config: Path, chapter: str = "") -> str:
-    """The first cell of a chapter, for the repository that `_config.yml` names or for none."""
+    """First cell of a chapter, for the repository that `_config.yml` names or for none."""
     import yaml  # Jupyter Book's; chapters do without
 
     settings = yaml.safe_load(config.read_text(encoding="utf-8"))
@@ -68,27 +68,29 @@ def text(config: Path, chapter: str = "") -> str:
 
 
 def unpacking(chapter: str = "", archive: str = "book") -> str:
-    """The first cell that takes a chapter's code from an archive, or from the larger one."""
+    """First cell that takes a chapter's code from an archive, or from the larger one."""
     if chapter in notebooks.ALL_MODELS:
         archive += "-all"
     return re.sub(r"book(?=\S*\.zip)", archive, UNPACKING)
 
 
 def put(notebook: dict, cell: str) -> bool:
-    """Make a cell the first with code of a notebook, in place; whether there was one to take its place."""
-    code = (one for one in notebook["cells"] if one["cell_type"] == "code")
+    """Make a cell the first with code of a notebook, in place; returns whether there was one to replace."""
+    code = (candidate for candidate in notebook["cells"] if candidate["cell_type"] == "code")
     if first := next(code, None):
         first["source"] = cell.splitlines(keepends=True)
     return bool(first)
 
 
 def write() -> None:
-    """Write the first cell that belongs to `_config.yml` into every chapter."""
+    """Write the first cell for `_config.yml` into every chapter."""
     for name in notebooks.names():
         chapter, cell = notebooks.path(name), text(notebooks.root() / "_config.yml", name)
         notebook = notebooks.read(chapter)
         if not put(notebook, cell):
             raise files.UserError(f"{chapter} has no code cell: leave an empty one where it goes")
         with files.atomic(chapter) as temporary:
-            whole = files.as_json(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-            temporary.write_text(whole, encoding="utf-8")
+            text_of_notebook = (
+                files.as_json(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+            )
+            temporary.write_text(text_of_notebook, encoding="utf-8")

@@ -1,11 +1,11 @@
-"""Chapters as notebooks: the code in them, what it depends on, and their executed copies.
+"""Chapters as notebooks: their code, its dependencies, and their executed copies.
 
-A chapter is executed once, into a copy in `data/cache/executed/` that keeps what its cells put
-out. The pages of the book show these outputs, and the scorecard reads its evidence from them. A
-copy is *fresh* as long as its `fingerprint` is the present one: that of the chapter's code, of the
-modules of this package that it imports, of the data and of the pinned packages. Prose is not part
-of it, so an edit of prose executes nothing. The copy is sealed, so outputs that were changed or
-taken away later are none.
+A chapter is executed once, into a copy in `data/cache/executed/` that keeps its cells' outputs. The
+pages of the book show these outputs, and the scorecard reads its evidence from them. A copy is
+*fresh* as long as its `fingerprint` is the present one: that of the chapter's code, of the modules
+of this package that it imports, of the data and of the pinned packages. Prose is not part of it, so
+an edit of prose executes nothing. The copy is sealed, so outputs that were changed or taken away
+later do not count.
 """
 
 import hashlib
@@ -27,31 +27,33 @@ from transformer_circuits.book.runners import run_with_nbclient, run_with_nbmake
 
 SCORECARD = "21-scorecard"
 FOUND = "what-we-found"
-"""The page that says in prose what the scorecard lists."""
+"""Page that tells the scorecard's findings in prose."""
 READERS = (FOUND, SCORECARD)
-"""The notebooks that read what all others found, and are executed after them."""
+"""Notebooks that read the findings of all others, and are executed after them."""
 CHAPTERS = "[0-9][0-9]-*.ipynb"
-"""Their names; what an editor begins beside them is none."""
+"""Pattern of their names, so that other files of an editor beside them do not count."""
 ALL_MODELS = (
     "04-zero-layers", "11-induction-heads", "13-how-they-form", "17-what-this-leaves-out",
     "19-heads-over-text", "21-scorecard", "22-which-basis", "watch-it-grow", "what-we-found",
 )  # fmt: skip
-"""Pages that need more than most: other seeds without layers, MLPs, checkpoints along a run, or all chapters.
-Where no repository is cloned, they need `book-all.zip`, the others `book.zip`."""
+"""Pages that need more than most: other seeds without layers, MLPs, checkpoints along a run, or all
+chapters. Where no repository is cloned, they need `book-all.zip`, the others `book.zip`.
+"""
 SHORT = (
     "a-name-comes-again", "one-channel", "what-one-layer-can-say", "does-it-copy",
     "what-a-second-layer-reads", "the-induction-circuit", "watch-it-grow", "what-to-believe",
 )  # fmt: skip
-"""The notebooks of the short book, in its order; it opens with the first, and so does the book."""
+"""Notebooks of the short book, in its order; it opens with the first, and so does the book."""
 GUIDES = ("your-own-model", "circuit-hunt")
 """Notebooks that are executed and shown like chapters, but decide no claims and have no exercises."""
 CLAIMS = ("data/claims.toml", "data/controls.json")
-"""What verdicts say, from where on, and what controls came to; nothing is measured with it."""
+"""Files of claims and controls; they give words and limits of verdicts, and nothing is measured with them.
+"""
 _STAMP = "transformer_circuits"
 
 
 def root() -> Path:
-    """The checkout."""
+    """Folder of the checkout."""
     return files.data_dir().parent
 
 
@@ -66,36 +68,37 @@ def names() -> list[str]:
 
 
 def path(chapter: str) -> Path:
-    """A chapter as it was written."""
+    """Path of a chapter as it was written."""
     return root() / "chapters" / f"{chapter}.ipynb"
 
 
 def executed_path(chapter: str) -> Path:
-    """Where the executed copy of a chapter lies."""
+    """Path of the executed copy of a chapter."""
     return files.cache_dir() / "executed" / f"{chapter}.ipynb"
 
 
 def read(notebook: Path) -> dict:
-    """A notebook, as JSON; a UserError names a file that is none: half-written, or with marks of a merge."""
+    """Notebook, as JSON; a UserError names a file that is none: half-written, or with marks of a merge."""
     try:
-        found = json.loads(notebook.read_text(encoding="utf-8"))
-        found["cells"], found["metadata"]
-        return found
+        notebook_json = json.loads(notebook.read_text(encoding="utf-8"))
+        notebook_json["cells"], notebook_json["metadata"]
+        return notebook_json
     except (ValueError, KeyError, TypeError) as error:
         raise files.UserError(f"{notebook} is not a notebook: {error!r}") from error
 
 
 def code(notebook: dict) -> list[str]:
-    """The source of every code cell."""
+    """Source of every code cell."""
     cells = notebook["cells"]
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
 def fingerprints() -> dict[str, str]:
-    """A hash, for each chapter, of all that its outputs depend on; see the head of this module.
+    """Hash, for each chapter, of all that its outputs depend on; see the head of this module.
 
-    Any file of `dependencies.DATA_FILES`, and the claims, count for every chapter, those of `READ_BY` for some;
-    for `READERS` all others count, too. A UserError names a chapter whose code cannot be read.
+    Any file of `dependencies.DATA_FILES`, and the claims, count for every chapter, those of
+    `READ_BY` for some; for `READERS` all others count, too. A UserError names a chapter whose code
+    cannot be read.
     """
     matches = (
         file
@@ -103,7 +106,7 @@ def fingerprints() -> dict[str, str]:
         for file in sorted(root().glob(pattern))
     )
     data = [files.sha256(file) for file in matches if file.is_file()]  # once for all chapters
-    found, package = {}, dependencies.every_module()
+    hashes, package = {}, dependencies.every_module()
     for chapter in sorted(names(), key=READERS.__contains__):
         cells = code(read(path(chapter)))
         try:
@@ -115,28 +118,28 @@ def fingerprints() -> dict[str, str]:
             if any(file.as_posix().endswith(module) for file in imported):
                 known += map(files.sha256, sorted(root().glob(pattern)))
         if chapter in READERS:
-            known += sorted(item for item in found.items() if item[0] not in READERS)
+            known += sorted(item for item in hashes.items() if item[0] not in READERS)
         made_of = files.as_json([cells, known, sys.version_info[:2]])
-        found[chapter] = hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    return found
+        hashes[chapter] = hashlib.sha256(made_of.encode()).hexdigest()[:16]
+    return hashes
 
 
 def fresh() -> dict[str, dict]:
-    """The executed copies that are fresh, by chapter."""
-    found = {}
+    """Executed copies that are fresh, by chapter."""
+    copies = {}
     for chapter, stamp in fingerprints().items():
         try:
             copy = read(executed_path(chapter))
             sealed = copy["metadata"][_STAMP] == {"fingerprint": stamp, "seal": runners.seal(copy)}
             if sealed and code(copy) == code(read(path(chapter))):
-                found[chapter] = copy
+                copies[chapter] = copy
         except (FileNotFoundError, ValueError, TypeError, KeyError):
             continue  # not there, or what an older version or a broken disk left
-    return found
+    return copies
 
 
 def stale() -> list[str]:
-    """The chapters without a fresh executed copy."""
+    """Chapters without a fresh executed copy."""
     return sorted(set(names()) - fresh().keys())
 
 
@@ -147,7 +150,7 @@ def outputs(copy: dict) -> Iterator[dict]:
 
 
 def _execute(chapter: str, stamp: str, run: Callable[[Path], None]) -> float:
-    """Execute one chapter; its copy takes its place only if every cell ran. The seconds it took.
+    """Execute one chapter; its copy takes its place only if every cell ran. Returns the seconds it took.
 
     A copy that failed stays in `running/`, with its traceback.
     """
@@ -221,7 +224,7 @@ def execute(chapters: Iterable[str], run: Callable[[Path], None] = run_with_nbma
 
 
 def _expected(chapters: Iterable[str]) -> dict[str, float]:
-    """How long each chapter took where the results were measured, in seconds; a minute, if that is not known."""
+    """Seconds that each chapter took where the results were measured; a minute, if unknown."""
     try:
         results = root() / "results" / "manifest.json"
         known = json.loads(results.read_text(encoding="utf-8"))["chapters"]
@@ -231,7 +234,7 @@ def _expected(chapters: Iterable[str]) -> dict[str, float]:
 
 
 def _left(expected: Mapping[str, float], took: Mapping[str, float], n_at_once: int) -> str:
-    """What is left of the expected time, at the pace of this machine so far: `about 3 min left`."""
+    """Rest of the expected time, at the pace of this machine so far: `about 3 min left`."""
     pace = sum(took.values()) / sum(expected[name] for name in took) if any(took.values()) else 1.0
     seconds = pace * sum(expected[name] for name in expected.keys() - took.keys()) / n_at_once
     return f"about {math.ceil(seconds / 60)} min left"
@@ -240,9 +243,8 @@ def _left(expected: Mapping[str, float], took: Mapping[str, float], n_at_once: i
 def run_missing() -> None:
     """Execute the chapters that have no fresh executed copy: for one of `READERS` opened by itself.
 
-    By the tests' own runner where it is installed, so that no copy in a checkout was made by another.
-
-    In a build or a test run they were executed before, and there is nothing to do.
+    With the tests' own runner where it is installed, so that no copy in a checkout was made by
+    another. In a build or a test run they were executed before, and there is nothing to do.
     """
     if missing := [name for name in stale() if name not in READERS]:
         if os.environ.get(files.IN_BOOK):

@@ -1,6 +1,6 @@
-"""Two ways to execute a notebook in place: nbmake, as a test, and nbclient, where there is no nbmake.
+"""Runners that execute a notebook in place: nbmake, as a test, and nbclient, where there is no nbmake.
 
-And what is done to it before, and after.
+Also its clearing before, and its sealing after.
 """
 
 import hashlib
@@ -13,15 +13,15 @@ from pathlib import Path
 from transformer_circuits import files
 
 TIMEOUT = 900
-"""Seconds a cell may take, on a machine that does other things, too."""
+"""Most seconds of a cell, on a machine that does other things, too."""
 
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
-"""That of this environment, whichever one an editor saved."""
+"""Kernel of this environment, whichever one an editor saved."""
 
 
 def cleared(notebook: dict) -> dict:
-    """The notebook without the outputs that an editor saved, for they are not of this run."""
+    """Notebook without the outputs that an editor saved, for they are not of this run."""
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell |= {"outputs": [], "execution_count": None}
@@ -30,15 +30,15 @@ def cleared(notebook: dict) -> dict:
 
 
 def seal(copy: dict) -> str:
-    """A hash of the cells of an executed copy, with all that they put out."""
+    """Hash of the cells of an executed copy, with all their outputs."""
     return hashlib.sha256(files.as_json(copy["cells"]).encode()).hexdigest()
 
 
 def _environment() -> dict[str, str]:
     """Environment variables of the kernels: one thread, so that results repeat; no scripts in outputs.
 
-    The package need not be installed, as in Colab: the path leads to it. With glibc, memory that one
-    step frees is kept for the next, which saves a tenth of the time.
+    The package need not be installed, as in Colab: the path leads to it. With glibc, memory that
+    one step frees is kept for the next, which saves a tenth of the time.
     """
     paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {
@@ -51,13 +51,13 @@ def _environment() -> dict[str, str]:
 
 
 def run_with_nbmake(copy: Path) -> None:
-    """Execute a notebook in place with nbmake, as a test; a UserError says which cell fails."""
+    """Execute a notebook in place with nbmake, as a test; a UserError names the cell that fails."""
     options = ["-q", "--nbmake", f"--nbmake-timeout={TIMEOUT}", "--overwrite"]
     _run([sys.executable, "-m", "pytest", *options, str(copy)])
 
 
 def run_with_nbclient(copy: Path) -> None:
-    """The same where there is no test runner, as in Colab."""
+    """Execute a notebook in place with nbclient, where there is no test runner, as in Colab."""
     start = "from nbclient.cli import main; main()"
     _run([sys.executable, "-c", start, "--inplace", f"--timeout={TIMEOUT}", str(copy)])
 
@@ -67,5 +67,5 @@ def _run(command: list[str]) -> None:
         command, cwd=files.data_dir().parent, env=_environment(), capture_output=True, text=True
     )
     if done.returncode:
-        said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr).strip()
-        raise files.UserError(said or f"ended with {done.returncode}, and said nothing")
+        output = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr).strip()
+        raise files.UserError(output or f"ended with {done.returncode}, and said nothing")

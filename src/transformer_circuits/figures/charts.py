@@ -8,7 +8,7 @@ import numpy as np
 
 from transformer_circuits.figures import theme, vega
 from transformer_circuits.figures.drawing import COLOURS
-from transformer_circuits.figures.labels import GREY, LINE
+from transformer_circuits.figures.placement import GREY, LINE
 from transformer_circuits.figures.values import Number, Numbers, array, number
 
 SCATTER = (300, 260)

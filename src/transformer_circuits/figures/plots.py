@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, PercentFormatter
 
-from transformer_circuits.figures import labels, theme
+from transformer_circuits.figures import placement, theme
 from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, WIDTHS, Plot, draw, scale
 from transformer_circuits.figures.values import Number, Numbers, array, number, percent, written
 from transformer_circuits.record import Record
@@ -254,12 +254,12 @@ def bundles(
             axes.yaxis.set_major_formatter(in_percent())
         if crossed:
             keys = [axes.plot([], [], LINES[k % 4], color=COLOURS[0])[0] for k in range(len(seeds))]
-            labels.legend(axes, keys, seeds)
+            placement.legend(axes, keys, seeds)
         elif len(drawn) > 1:
-            labels.legend(axes, drawn, [*lines, *nulls])
+            placement.legend(axes, drawn, [*lines, *nulls])
         for first, last in stretches.values():
             axes.axvspan(first, last, color=COLOURS[0], alpha=0.1, lw=0)
-        labels.flags(axes, starts)
+        placement.flags(axes, starts)
         levels, colours = {}, []
         if crossed:
             by_name = dict(zip(lines, drawn, strict=True))
@@ -270,8 +270,8 @@ def bundles(
             colours = [by_name[names[0]].get_color() for names in curves_of.values()]
         named = _floats(baselines or {})
         for level in named.values():
-            axes.axhline(level, color=labels.GREY, lw=1, ls=":")
-        labels.ends(axes, named | levels, [*[None] * len(named), *colours])
+            axes.axhline(level, color=placement.GREY, lw=1, ls=":")
+        placement.ends(axes, named | levels, [*[None] * len(named), *colours])
 
     numbers = {
         f"{name}{f' ({k})' if k > 1 else ''}: {axis}": array(values)
@@ -339,7 +339,7 @@ def bars(
             axes.set_xlim(least - beyond if least < 0 else 0, most + beyond)
         if baseline:
             line = axes.axvline(number(baseline[1]), color=COLOURS[0], ls="--")
-            labels.legend(axes, [line], [baseline[0]])
+            placement.legend(axes, [line], [baseline[0]])
 
     numbers = {"values": [*_floats(values).values()]}
     if baseline:
@@ -378,7 +378,7 @@ def stacked(values: Mapping[str, Mapping[str, Number]], *, unit: str, title: str
                 start[i] += length
         axes.set_yticks(range(len(rows)), list(rows))
         axes.set(xlabel=unit, ylim=(len(rows) - 0.4, -0.5))
-        labels.legend(axes, drawn, parts)
+        placement.legend(axes, drawn, parts)
 
     numbers = {name: [*row.values()] for name, row in rows.items()}
     units = dict.fromkeys(rows, unit)
@@ -440,7 +440,7 @@ def dumbbells(
         if level:
             keys.append(axes.axvline(number(level[1]), color=COLOURS[0], ls="--", zorder=0.5))
         if len(keys) > 1:
-            labels.legend(axes, keys, [*names, level[0]] if level else names)
+            placement.legend(axes, keys, [*names, level[0]] if level else names)
         axes.set_xlabel(unit)
         if axis == "linear" and _narrow(axes):
             axes.locator_params("x", nbins=4)
