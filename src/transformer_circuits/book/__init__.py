@@ -7,6 +7,7 @@ import ast
 import html
 import math
 import os
+import re
 import reprlib
 import sys
 from collections.abc import Mapping, Sequence
@@ -180,6 +181,30 @@ def _short(value: Any) -> str:
 
 def _floats(ours: float | torch.Tensor | Sequence) -> float | list[float]:
     return [float(value) for value in ours] if isinstance(ours, Sequence) else float(ours)
+
+
+MARK = re.compile(r" ?\[(\S) ([a-z0-9-]+)\]")
+"""In the text of an answer: the mark of a verdict, and the claim that it is of."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a chapter comes to, in at most sixty words at its top, each mark a link to what decides it.
+
+    A mark stands in brackets behind what rests on it, with the id of its claim: "[✓ gauge]". A test
+    holds that it is what the rule came to when the book was last built.
+    """
+
+    text: str
+
+    def __str__(self) -> str:
+        return MARK.sub(r" \1", self.text)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        link = "\u00a0" r'<a href="#claim-\2" title="decided below: \2">\1</a>'
+        said = MARK.sub(link, html.escape(self.text, quote=False))
+        shown = {"text/html": f'<p class="answer">{said}</p>', "text/plain": str(self)}
+        return shown, Record("paragraph", "answer", str(self)).metadata
 
 
 TOLERANCE = 1e-9

@@ -75,9 +75,9 @@ def ordinary_begin(subject: Subject) -> Subject:
     ),
     verdict="undecided",
     found=(
-        "We cannot tell whether heads rest on the begin token: the head that looks at it most "
-        "gives it {range} of its attention in whole contexts, and {other} in short windows, "
-        "where heads that do nothing come to as much."
+        "Asked whether heads rest on the begin token. In short windows: yes, but so do heads that "
+        "do nothing (the head that looks at it most gives it {other} of its attention). In whole "
+        "contexts: no ({range})."
     ),
     unit="%",
     controls=[untrained, ordinary_begin, heads_without_effect],

@@ -30,20 +30,23 @@ ANSWERS = {rules.REPRODUCED: "Yes: ", rules.MIXED: "In part: ", rules.NOT_REPROD
 """Opening of a sentence that answers, by verdict."""
 CONTROL_PASSES = f"{rules.UNDECIDED}, as a control passes"
 WAYS_DIFFER = f"{rules.UNDECIDED}, as two ways to look differ"
+SIDE_BY_SIDE = (
+    "Asked whether {whether}. {stored}: {first} ({range}). {there}: {otherwise} ({other})."
+)
+"""Two short answers, for two ways to look at one model."""
 GENERAL = {
     rules.REPRODUCED: "{whether}, in {beyond}: we measure {range}, and {side} {threshold} was asked.",
     rules.MIXED: "{whether}, in {beyond}: we measure {range}, and {side} {threshold} was asked.",
     rules.NOT_REPRODUCED: "asked whether {whether}, we measure {range}, and {side} {threshold} was asked.",
     rules.UNDECIDED: "Whether {whether}, by as much as was asked, stays open: {range} "
     "({interval}), and {side} {threshold} was asked.",
-    CONTROL_PASSES: "We cannot tell whether {whether}: {range} is enough, but what must fail the test "
-    "passes it, too ({passed}).",
-    WAYS_DIFFER: "We cannot tell whether {whether}: {first} ({range}), {otherwise} ({other}).",
-    rules.UNPOWERED: "We cannot tell whether {whether}: our test would not have seen an effect of the "
-    "size that counts.",
+    CONTROL_PASSES: "Asked whether {whether}, our test does not answer: {range} is enough, but what "
+    "must fail it passes, too ({passed}).",
+    WAYS_DIFFER: SIDE_BY_SIDE,
+    rules.UNPOWERED: "Asked whether {whether}, our test does not answer: it would not have seen an "
+    "effect of the size that counts.",
     rules.NO_CASE: "Our models do not show whether {whether}: they have no case of it.",
-    rules.DEPENDS: "It depends on how one writes a model down whether {whether}: {first} ({range}), "
-    "{otherwise} ({other}).",
+    rules.DEPENDS: SIDE_BY_SIDE,
 }
 """Sentence by verdict for claims without one of their own; {whether} is the claim's statement."""
 CONTROLS = ("untrained", "one layer", "two layers")
@@ -122,7 +125,7 @@ def say(
     wording = claim.found if claim.found and verdict == claim.verdict else GENERAL[kind]
     unit, means = claim.unit, [estimate.mean for estimate in seeds.values()]
     stored, there = (
-        ("as stored", "where the stream is white") if way == WHITE else ("as it is", f"in {way}")
+        ("As stored", "With the stream white") if way == WHITE else ("As it is", f"In {way}")
     )
     places = {
         "range": _range(means, unit),
@@ -131,8 +134,10 @@ def say(
         "threshold": _range([claim.threshold], unit),
         "side": claim.side,
         "other": _range((value.mean for value in (other or {}).values() if value.n), unit),
-        "first": f"{first} {stored}",
-        "otherwise": f"{otherwise} {there}",
+        "first": first,
+        "otherwise": otherwise,
+        "stored": stored,
+        "there": there,
         "seeds": _of_seeds(len(seeds), len(seeds)),
         "beyond": _of_seeds(n_beyond, len(seeds)),
         "interval": _range(
@@ -149,9 +154,9 @@ def say(
 
 
 def _answer(claim: Claim, seeds: Mapping[str, Interval], controls: Mapping[str, Interval]) -> str:
-    """Answer of a rule on these seeds, in a word or two; without one, "undecided" or "no case"."""
+    """Answer of a rule on these seeds, in a word or two; without one, "open" or "no case"."""
     verdict = rules.verdict(claim, seeds, controls)[0] if seeds else rules.NO_CASE
-    unanswered = verdict if verdict == rules.NO_CASE else rules.UNDECIDED
+    unanswered = verdict if verdict == rules.NO_CASE else "open"
     return ANSWERS.get(verdict, unanswered).strip(": ").lower()
 
 
