@@ -57,6 +57,8 @@ def test_a_basis_that_decides_and_a_control_that_passes_are_told():
     assert said.startswith("Asked whether a composition score")
     assert "As stored: yes (0.15 to 0.41\xa0in rank correlation)." in said
     assert "With the stream white: no (" in said
+    both = re.findall(r"<strong>(.*?)</strong>", findings.as_html(said))
+    assert both == ["As stored: yes", "With the stream white: no"]
     passing = {"untrained, white basis": near(0.1), "one layer, white basis": None}
     said = say("score-is-not-use", rules.UNDECIDED, white, passing, seeds, findings.WHITE)
     assert "As stored: no (0.66 to 0.84" in said and "With the stream white: open (" in said

@@ -59,14 +59,16 @@ WHITE = "white basis"
 """Name of the basis in which the stream is white."""
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _PERCENT = ("%", "percentage points")
+_ONE_OF_TWO = r"(?<=\. )(As|With|In) [\w ]+: (yes|no case|no|in part|open)\b"
 
 
 def as_html(sentence: str) -> str:
-    """Paragraph in HTML that opens with the sentence's answer."""
+    """Paragraph in HTML, with its answer, or both of them, in bold."""
     answers = (answer for answer in ANSWERS.values() if sentence.startswith(answer))
     answer = next(answers, "")
     rest = html.escape(sentence.removeprefix(answer))
     answer = f"<strong>{answer.strip()}</strong> " if answer else ""
+    rest = re.sub(_ONE_OF_TWO, r"<strong>\g<0></strong>", rest)
     return f'<p class="finding"><span>We find</span> {answer}{rest}</p>'
 
 
