@@ -21,13 +21,13 @@ from playwright.sync_api import expect
 from transformer_circuits.analysis import ablation, circuit_hunt, heads, path_patching
 from transformer_circuits.analysis.circuit_hunt import Hunt, circuit, mark
 from transformer_circuits.model import quantisation
-from website import serving
+from website import assets
 from website.live import weights
 
 N_HEADS = circuit_hunt.N_HEADS
 READY = "html[data-awaits='0'] [data-hunt][data-ready]"
 """Whatever was asked is answered and shown."""
-SHIPPED = list(product(circuit_hunt.LEVELS, serving.HUNT_SEEDS))
+SHIPPED = list(product(circuit_hunt.LEVELS, assets.HUNT_SEEDS))
 MARK = """
 for await (const part of process.stdin) text += part;
 const { packed, answers, spec, share } = JSON.parse(text);
@@ -116,11 +116,11 @@ def in_node(**given):
     """What the page's scripts say, in Node."""
     modules = {"model.js": "Model", "marking.js": "mark"}
     imports = [
-        f"import {{ {what} }} from {json.dumps((serving.LIVE / name).as_uri())};"
+        f"import {{ {what} }} from {json.dumps((assets.LIVE / name).as_uri())};"
         for name, what in modules.items()
     ]
     done = subprocess.run(
-        [serving.NODE, "--input-type=module", "-e", "\n".join([*imports, 'let text = "";', MARK])],
+        [assets.NODE, "--input-type=module", "-e", "\n".join([*imports, 'let text = "";', MARK])],
         input=json.dumps(given),
         capture_output=True,
         text=True,
@@ -148,10 +148,10 @@ def test_models_of_the_book_bring_no_positions_and_hunts_do(model):
 def site(tmp_path_factory):
     """A page of hunts alone, beside all that the book serves."""
     folder = tmp_path_factory.mktemp("hunt")
-    serving._serve(SimpleNamespace(outdir=folder, builder=SimpleNamespace(format="html", name="")))
+    assets._serve(SimpleNamespace(outdir=folder, builder=SimpleNamespace(format="html", name="")))
     text = (Path(__file__).parents[2] / "chapters" / "browser" / "hunt-here.md").read_text("utf-8")
     (body,) = re.findall(r"<div data-hunt.*</div>", text)
-    needed = [f"_static/{name}" for name in serving.NEEDED_BY["<div data-hunt"]]
+    needed = [f"_static/{name}" for name in assets.NEEDED_BY["<div data-hunt"]]
     styles = [f'<link rel="stylesheet" href="{name}">' for name in needed if name.endswith("css")]
     scripts = [f'<script defer src="{name}"></script>' for name in needed if name.endswith("js")]
     head = f'<html lang="en"><meta charset="utf-8"><title>Hunt</title>{"".join(styles + scripts)}'
@@ -225,11 +225,11 @@ def test_level_one_is_played_by_mouse_to_wrong_answers_and_by_keyboard_to_the_ri
         hunting.keyboard.press(key)
     expect(verdict(hunting)).to_have_text(re.compile("^✓ right: it does the work alone"))
     hunting.get_by_role("button", name="Another one").press("Enter")
-    expect(hunting.get_by_label("Seed", exact=True)).to_have_value(str(serving.HUNT_SEEDS[1]))
+    expect(hunting.get_by_label("Seed", exact=True)).to_have_value(str(assets.HUNT_SEEDS[1]))
     expect(verdict(hunting)).to_have_text("")
     expect(hunting.locator(".lm-mine input:checked")).to_have_count(0)
     hunting.reload()
-    expect(hunting.get_by_label("Seed", exact=True)).to_have_value(str(serving.HUNT_SEEDS[1]))
+    expect(hunting.get_by_label("Seed", exact=True)).to_have_value(str(assets.HUNT_SEEDS[1]))
 
 
 @pytest.mark.browser

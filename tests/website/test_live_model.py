@@ -16,7 +16,7 @@ from transformer_circuits.analysis.one_layer import skip_trigrams
 from transformer_circuits.model import quantisation
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
-from website import serving
+from website import assets
 
 pytestmark = pytest.mark.browser
 PAGE = Path(__file__).parents[2] / "_build" / "html" / "chapters" / "browser" / "live-model.html"
@@ -67,7 +67,7 @@ def rounded(name="two-layer"):
     return quantisation.rounded(checkpoint.load(name))
 
 
-@pytest.mark.parametrize("name", serving.LIVE_MODELS)
+@pytest.mark.parametrize("name", assets.LIVE_MODELS)
 def test_the_browser_computes_what_pytorch_computes(live, name):
     model = rounded(name)
     for text in TEXTS:
