@@ -1,7 +1,7 @@
 """Cross-references between pages: a Sphinx extension.
 
 It lists all figures and all exercises, shows a figure on another page by its title, and links terms
-of the glossary (see `terms`).
+of the glossary (see `glossary_links`).
 """
 
 import json
@@ -20,7 +20,7 @@ from transformer_circuits import files, record, stage
 from transformer_circuits.book import notebooks
 from transformer_circuits.figures.html import captioned, inline
 from transformer_circuits.record import SVG
-from website import terms
+from website import glossary_links
 
 KINDS = ("figures", "exercises")
 FOLDER = "_static/figures"
@@ -108,7 +108,7 @@ def setup(app) -> dict[str, bool]:
     app.add_directive("index-of", IndexOf)
     app.add_directive("stage", Stage)
     app.add_directive("chapter-figure", ChapterFigure)
-    app.connect("source-read", _collect_figures, priority=600)  # after `executed` put them there
+    app.connect("source-read", _collect_figures, priority=600)  # after `insert_outputs`
     app.connect("doctree-read", _collect)
     app.connect("env-purge-doc", lambda app, env, docname: _found(env).pop(docname, None))
     app.connect("env-merge-info", lambda app, env, docs, other: _found(env).update(_found(other)))
@@ -187,8 +187,8 @@ def _resolve(app, doctree, docname: str) -> None:
         node.replace_self(_listed(app, docname, node["kind"]))
     for node in list(doctree.findall(chapter_figure)):
         node.replace_self(_shown(app, node))
-    if app.builder.name == "html" and not docname.startswith(terms.PAGES_WITHOUT):
-        terms.link(app, doctree, docname)
+    if app.builder.name == "html" and not docname.startswith(glossary_links.PAGES_WITHOUT):
+        glossary_links.link(app, doctree, docname)
 
 
 def _listed(app, docname: str, kind: str) -> list[nodes.Node]:
@@ -197,7 +197,7 @@ def _listed(app, docname: str, kind: str) -> list[nodes.Node]:
     for page in sorted(_found(env)):
         items = []
         for entry in _found(env)[page][kind]:
-            link = terms.reference(app, docname, page, entry.id, entry.title)
+            link = glossary_links.reference(app, docname, page, entry.id, entry.title)
             if entry.picture and app.builder.name == "html":
                 name = f"{page.rpartition('/')[2]}-{entry.id}"
                 address = _write(Path(app.outdir), name, entry)

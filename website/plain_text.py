@@ -11,7 +11,7 @@ from pathlib import Path
 
 from transformer_circuits import files, record
 from transformer_circuits.book import notebooks
-from website import executed
+from website import insert_outputs
 
 WHOLE, LIST = "book.txt", "llms.txt"
 _ABOUT = """# {title}
@@ -78,7 +78,7 @@ def _write(app, exception) -> None:
     for page in (page for pages in parts.values() for page in pages):
         path = Path(app.env.doc2path(page))
         if copy := app.executed_chapters.get(path.stem):
-            texts[page] = of_notebook(executed.with_outputs(notebooks.read(path), copy))
+            texts[page] = of_notebook(insert_outputs.with_outputs(notebooks.read(path), copy))
         else:
             texts[page] = of_markdown(path.read_text(encoding="utf-8"))
     pages_of_text = [f"{'=' * 80}\n{page}.html\n\n{text}\n" for page, text in texts.items()]

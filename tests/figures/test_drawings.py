@@ -11,7 +11,14 @@ import pytest
 from matplotlib.colors import to_rgba
 
 from transformer_circuits.figures import drawings, theme
-from transformer_circuits.figures.drawings import heads, induction, page, paths, verdicts, words
+from transformer_circuits.figures.drawings import (
+    heads,
+    induction,
+    page,
+    paths,
+    text_width,
+    verdicts,
+)
 
 FILES = sorted(page.FOLDER.glob("*.svg"))
 VIRTUAL = {
@@ -144,7 +151,7 @@ def read(svg):
             ]  # fmt: skip
             bold = bool(element.get("font-weight"))
             wide = sum(
-                words.width((text or "").strip("\u200b"), of, mono=mono, bold=bold)
+                text_width.width((text or "").strip("\u200b"), of, mono=mono, bold=bold)
                 for text, of in pieces
             )
             before = {"start": 0, "middle": 0.5, "end": 1}[element.get("text-anchor")]

@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from transformer_circuits.figures import drawing, placement, plots
+from transformer_circuits.figures import matplotlib_figure, placement, plots
 
 WORDS = {"title": "It falls", "alt": "A curve that falls"}
 SLACK = 1.0
@@ -119,8 +119,8 @@ def test_every_name_is_shown_as_it_is_written(name):
     for figure, times in figures.items():
         written = re.findall(r"<text[^>]*>([^<]*)</text>", figure.svg)
         assert written.count(name.replace("&", "&amp;").replace("<", "&lt;")) == times
-    png = drawing.text_picture(["$\\foo$"])
-    assert png.startswith(b"\x89PNG") and png != drawing.text_picture([r"\$\foo\$"])
+    png = matplotlib_figure.text_picture(["$\\foo$"])
+    assert png.startswith(b"\x89PNG") and png != matplotlib_figure.text_picture([r"\$\foo\$"])
 
 
 def test_places_move_no_further_than_they_must():

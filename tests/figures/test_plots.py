@@ -8,7 +8,7 @@ import torch
 from matplotlib.colors import to_hex
 
 from transformer_circuits.figures import plots, theme
-from transformer_circuits.figures.drawing import COLOURS
+from transformer_circuits.figures.matplotlib_figure import COLOURS
 
 WORDS = {"title": "It falls", "alt": "A curve that falls <sharply>"}
 FIGURES = [

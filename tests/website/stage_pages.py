@@ -8,7 +8,7 @@ import pytest
 
 from transformer_circuits import files, stage
 from transformer_circuits.stage import one_layer, two_layers
-from website import cross_references, serving
+from website import assets, cross_references
 
 LINE = "The old king Valdemar spoke, and the people heard Valdemar"
 ROOT = Path(__file__).parents[2]
@@ -66,12 +66,12 @@ def hunt() -> str:
 def site(tmp_path_factory):
     """A folder with a page of each kind: story.html, live.html, hunt.html."""
     folder = tmp_path_factory.mktemp("site")
-    serving._serve(SimpleNamespace(outdir=folder, builder=SimpleNamespace(format="html", name="")))
+    assets._serve(SimpleNamespace(outdir=folder, builder=SimpleNamespace(format="html", name="")))
     with pytest.MonkeyPatch.context() as patch:
         bodies = {"story": told(patch) + WORDS, "live": live(), "hunt": hunt()}
     for name, body in bodies.items():
-        mark = next(mark for mark in serving.NEEDED_BY if "strip" in mark and mark in body)
-        needed = [f"_static/{script}" for script in serving.NEEDED_BY[mark]]
+        mark = next(mark for mark in assets.NEEDED_BY if "strip" in mark and mark in body)
+        needed = [f"_static/{script}" for script in assets.NEEDED_BY[mark]]
         styles = [f'<link rel="stylesheet" href="{one}">' for one in needed if one.endswith("css")]
         scripts = [f'<script defer src="{one}"></script>' for one in needed if one.endswith("js")]
         book = [path.read_text("utf-8") for path in (ROOT / "_static").glob("book.*")]

@@ -9,7 +9,7 @@ from transformer_circuits.analysis import heads
 from transformer_circuits.figures import drawings, plots, tables, views
 from transformer_circuits.record import PNG, SVG
 from transformer_circuits.stage import stage, two_layers
-from website import cross_references, terms
+from website import cross_references, glossary_links
 
 ROOT = Path(__file__).parents[2]
 CARD = (ROOT / "chapters" / "reference" / "notation-card.md").read_text(encoding="utf-8")
@@ -75,7 +75,7 @@ def test_a_drawing_of_another_page_has_its_layout_for_phones_where_there_are_som
 
 def test_the_longest_term_is_found_and_no_part_of_a_word_or_verb():
     names = ("head", "induction head", "OV circuit", "BEGIN", "begin token")
-    expression = terms.pattern({terms.key(name): 0 for name in names})
+    expression = glossary_links.pattern({glossary_links.key(name): 0 for name in names})
     text = "Induction heads, a head; ahead, head-on, ov circuits. It begins: begin a BEGIN, Begin tokens"
     assert [match[0] for match in expression.finditer(text)] == [
         "Induction heads", "head", "ov circuits", "BEGIN", "Begin tokens",
@@ -90,13 +90,15 @@ def test_a_term_means_its_first_sentence_unless_that_needs_a_formula():
         )
         for name, text in items
     ]
-    assert terms.meanings(nodes.section("", *listed)) == {"term-bigram": "Two tokens in a row."}
+    assert glossary_links.meanings(nodes.section("", *listed)) == {
+        "term-bigram": "Two tokens in a row."
+    }
 
 
 @pytest.mark.parametrize("inside", [nodes.literal, nodes.reference, nodes.emphasis])
 def test_code_and_links_are_left_as_they_are(inside):
     text = nodes.paragraph("", "", inside("", "head"), nodes.Text(" head"))
-    found = [str(piece) for piece in terms.prose(nodes.section("", text))]
+    found = [str(piece) for piece in glossary_links.prose(nodes.section("", text))]
     assert found == (["head", " head"] if inside is nodes.emphasis else [" head"])
 
 

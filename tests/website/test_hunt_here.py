@@ -20,11 +20,11 @@ from stage_pages import READY, site  # noqa: F401
 from transformer_circuits.analysis import ablation, circuit_hunt, heads, path_patching
 from transformer_circuits.analysis.circuit_hunt import Hunt, circuit, mark
 from transformer_circuits.model import quantisation
-from website import serving
+from website import assets
 from website.live import weights
 
 N_HEADS = circuit_hunt.N_HEADS
-SHIPPED = list(product(circuit_hunt.LEVELS, serving.HUNT_SEEDS))
+SHIPPED = list(product(circuit_hunt.LEVELS, assets.HUNT_SEEDS))
 MARK = """
 for await (const part of process.stdin) text += part;
 const { packed, answers, spec, share } = JSON.parse(text);
@@ -117,11 +117,11 @@ def in_node(**given):
     """What the page's scripts say, in Node."""
     modules = {"model.js": "Model", "marking.js": "mark, solve"}
     imports = [
-        f"import {{ {what} }} from {json.dumps((serving.LIVE / name).as_uri())};"
+        f"import {{ {what} }} from {json.dumps((assets.LIVE / name).as_uri())};"
         for name, what in modules.items()
     ]
     done = subprocess.run(
-        [serving.NODE, "--input-type=module", "-e", "\n".join([*imports, 'let text = "";', MARK])],
+        [assets.NODE, "--input-type=module", "-e", "\n".join([*imports, 'let text = "";', MARK])],
         input=json.dumps(given),
         capture_output=True,
         text=True,
@@ -229,7 +229,7 @@ def test_level_one_is_played_to_a_wrong_answer_and_to_the_right_one(hunting):
     expect(hunting.locator(".note:enabled").first).to_be_visible()
     expect(hunting.locator(".tag", has_text=f"{called(finds)} looks")).to_be_visible()
     hunting.get_by_role("button", name="Another such model").press("Enter")
-    hunting.wait_for_function(f"location.hash === '#1-{serving.HUNT_SEEDS[1]}'")
+    hunting.wait_for_function(f"location.hash === '#1-{assets.HUNT_SEEDS[1]}'")
     expect(hunting.locator(".past li")).to_have_count(0)
     expect(hunting.locator(".note")).to_have_count(0)
 

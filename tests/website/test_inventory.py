@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from tools import colab
 from transformer_circuits import files
-from website import editions, inventory, serving
+from website import assets, editions, inventory
 from website.inventory import Question
 
 ROOT = files.data_dir().parent
@@ -95,7 +95,7 @@ def test_the_page_does_not_say_which_answer_is_right():
 
 @pytest.fixture
 def page(watched, tmp_path):
-    (ours,) = (path for path in serving.INVENTORY if path.suffix == ".js")
+    (ours,) = (path for path in assets.INVENTORY if path.suffix == ".js")
     scripts = (path.read_text("utf-8") for path in (ROOT / "_static" / "book.js", ours))
     forms = "".join(inventory.form_html(form, asked) for form, asked in FORMS.items())
     body = f'<div data-inventory><p class="inventory-none">?</p>{forms}</div>'

@@ -12,7 +12,7 @@ from transformer_circuits.model import quantisation
 from transformer_circuits.stage import forward, one_layer, two_layers
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
-from website import serving
+from website import assets
 from website.live import weights
 
 ASKED = """
@@ -40,9 +40,9 @@ def answered(texts=(), asked=(), models=("zero-layer",)):
         "asked": list(asked),
     }
     # Beside the scripts, so that they find what they import.
-    script = serving.STAGE.parents[1] / "node_modules" / ".asked.mjs"
-    script.write_text(ASKED % {"stage": serving.STAGE.as_uri()}, encoding="utf-8")
-    command = [serving.NODE, script]
+    script = assets.STAGE.parents[1] / "node_modules" / ".asked.mjs"
+    script.write_text(ASKED % {"stage": assets.STAGE.as_uri()}, encoding="utf-8")
+    command = [assets.NODE, script]
     done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True)
     script.unlink()
     assert not done.returncode, done.stderr

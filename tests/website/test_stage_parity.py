@@ -13,7 +13,7 @@ from transformer_circuits.stage import one_layer, paragraphs, still, two_layers,
 from transformer_circuits.stage.reading import FOLDERS, loaded
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
-from website import serving
+from website import assets
 from website.live import weights
 
 DRIVER = Path(__file__).with_name("stage.mjs")
@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
 def asked(folder, **what):
     """What Node answers."""
     folder.joinpath("asked.json").write_text(json.dumps(what), encoding="utf-8")
-    command = [serving.NODE, DRIVER, folder]
+    command = [assets.NODE, DRIVER, folder]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
     assert not done.returncode, done.stderr
     return json.loads(done.stdout)

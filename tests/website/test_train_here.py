@@ -18,7 +18,7 @@ from playwright.sync_api import expect
 
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer, causal_scores
-from website import serving
+from website import assets
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "_build" / "html" / "chapters" / "browser" / "train-here.html"
@@ -49,9 +49,9 @@ answer({ losses: found, gradients });
 def in_node(code, given):
     """What a script answers that has the learner's modules and `given`."""
     modules = {
-        serving.LIVE / "model.js": "Model",
-        serving.TRAIN / "backward.js": "backward, losses",
-        serving.TRAIN / "training.js": "matches, order, probe, SHAPE, Training, zeros",
+        assets.LIVE / "model.js": "Model",
+        assets.TRAIN / "backward.js": "backward, losses",
+        assets.TRAIN / "training.js": "matches, order, probe, SHAPE, Training, zeros",
     }
     imports = (
         f"import {{ {what} }} from {json.dumps(path.as_uri())};" for path, what in modules.items()
@@ -59,7 +59,7 @@ def in_node(code, given):
     begin = f"const given = {json.dumps(given)};"
     end = "function answer(what) { process.stdout.write(JSON.stringify(what)); }"
     done = subprocess.run(
-        [serving.NODE, "--input-type=module", "-"],
+        [assets.NODE, "--input-type=module", "-"],
         input="\n".join([*imports, begin, code, end]),
         capture_output=True,
         text=True,

@@ -12,7 +12,7 @@ DATA_FILES = ("data/models/*/*", f"data/models/*/checkpoints/{files.SUMS}", "dat
 """Data that any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
 READ_BY = {
     "experiments/trainings.py": "data/trainings/*",
-    "figures/drawing.py": "src/transformer_circuits/figures/book.mplstyle",
+    "figures/matplotlib_figure.py": "src/transformer_circuits/figures/book.mplstyle",
     "figures/drawings/__init__.py": "chapters/drawings/*.svg",
 }
 """Data that only those chapters depend on that import the module which reads it."""

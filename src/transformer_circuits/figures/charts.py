@@ -7,7 +7,7 @@ import altair
 import numpy as np
 
 from transformer_circuits.figures import theme, vega
-from transformer_circuits.figures.drawing import COLOURS
+from transformer_circuits.figures.matplotlib_figure import COLOURS
 from transformer_circuits.figures.placement import GREY, LINE
 from transformer_circuits.figures.values import Number, Numbers, array, number
 

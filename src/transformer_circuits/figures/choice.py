@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from transformer_circuits.figures import theme
-from transformer_circuits.figures.drawing import Plot
 from transformer_circuits.figures.drawings.page import Drawing
 from transformer_circuits.figures.html import bundle
+from transformer_circuits.figures.matplotlib_figure import Plot
 from transformer_circuits.record import SVG, Record, slug
 
 _STYLE = """\

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import altair
 import numpy as np
 
-from transformer_circuits.figures.drawing import COLOURS
+from transformer_circuits.figures.matplotlib_figure import COLOURS
 from transformer_circuits.figures.theme import ROLES, SMALL, of_head
 from transformer_circuits.figures.values import Numbers, array
 from transformer_circuits.figures.vega import HoverChart, chart, finish, tip

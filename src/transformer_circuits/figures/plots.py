@@ -20,7 +20,15 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, PercentFormatter
 
 from transformer_circuits.figures import placement, theme
-from transformer_circuits.figures.drawing import COLOURS, LINES, MARKERS, WIDTHS, Plot, draw, scale
+from transformer_circuits.figures.matplotlib_figure import (
+    COLOURS,
+    LINES,
+    MARKERS,
+    WIDTHS,
+    Plot,
+    draw,
+    scale,
+)
 from transformer_circuits.figures.values import Number, Numbers, array, number, percent, written
 from transformer_circuits.record import Record
 

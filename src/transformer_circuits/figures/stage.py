@@ -21,7 +21,7 @@ import numpy as np
 from transformer_circuits.figures import html, theme
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import EYE, LOOK, Canvas
-from transformer_circuits.figures.drawings.words import plain, width
+from transformer_circuits.figures.drawings.text_width import plain, width
 from transformer_circuits.figures.values import Number, Numbers, array, number, percent
 from transformer_circuits.record import Record
 

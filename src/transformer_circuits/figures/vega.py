@@ -11,7 +11,7 @@ import altair
 import vl_convert
 
 from transformer_circuits import files
-from transformer_circuits.figures import drawing, html, tables, theme
+from transformer_circuits.figures import html, matplotlib_figure, tables, theme
 from transformer_circuits.record import SVG, Record
 
 FONT = "'Source Sans 3', system-ui, sans-serif"
@@ -20,7 +20,7 @@ WORDS = 12
 """Size of words, which the script turns into the page's. [a chart's own pixels]"""
 WIDE_FONT = "DejaVu Sans"
 """Font at least as wide as those of pages; see `_svg`."""
-vl_convert.register_font_directory(str(drawing.FONTS))
+vl_convert.register_font_directory(str(matplotlib_figure.FONTS))
 MOST_ROWS = 60
 """Most numbers of a chart that also shows them as a table, for keyboards and screen readers."""
 

@@ -12,7 +12,7 @@ import torch
 from transformer_circuits.figures import theme
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import EYE, LOOK, Canvas
-from transformer_circuits.figures.drawings.words import width
+from transformer_circuits.figures.drawings.text_width import width
 from transformer_circuits.figures.values import percent
 from transformer_circuits.stage import names
 from transformer_circuits.stage.names import bare

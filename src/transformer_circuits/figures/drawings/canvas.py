@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
-from transformer_circuits.figures.drawings.words import INDEX, wrap
+from transformer_circuits.figures.drawings.text_width import INDEX, wrap
 from transformer_circuits.figures.theme import LINE, ROLES, SMALL, TEXT, TINT, Name, Px
 
 Point = tuple[Px, Px]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.drawings.words import cut, plain, width
+from transformer_circuits.figures.drawings.text_width import cut, plain, width
 from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, Name, Px
 from transformer_circuits.figures.values import Number, Numbers, array, number, percent
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Anchor, Canvas
-from transformer_circuits.figures.drawings.words import cut, plain, width, wrap
+from transformer_circuits.figures.drawings.text_width import cut, plain, width, wrap
 from transformer_circuits.figures.theme import SMALL, TALL, TEXT, THIN, Name, Px
 from transformer_circuits.figures.values import Number, number, percent
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
-from transformer_circuits.figures.drawings.words import width
+from transformer_circuits.figures.drawings.text_width import width
 from transformer_circuits.figures.forest_plot import Span
 from transformer_circuits.figures.theme import SMALL, WIDE, Px
 

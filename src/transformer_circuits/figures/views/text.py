@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from transformer_circuits.figures import drawing, html, tables, theme
+from transformer_circuits.figures import html, matplotlib_figure, tables, theme
 from transformer_circuits.figures.values import Numbers, array
 from transformer_circuits.figures.views.view import View, packed
 from transformer_circuits.record import PNG, Record
@@ -55,7 +55,7 @@ def attention(
             raise ValueError(f"weighted is {array(weighted).shape} but patterns are {shape}")
         data["norms"] = [[float(f"{norm:.3g}") for norm in row] for row in norms]
         numbers["length of the value"] = norms
-    png = drawing.pixels(_montage(flat, names, columns))
+    png = matplotlib_figure.pixels(_montage(flat, names, columns))
     picture = html.image(png, "image/png", label, "width:100%;image-rendering:pixelated")
     words = {"tokens": tokens, "heads": names}
     record = Record("figure", label, numbers=numbers, words=words, picture=PNG)
@@ -155,7 +155,7 @@ def tokens(
     data = {"tokens": list(tokens), "values": rows, "unit": unit, "first": first}
     data["differences"], row = list(differences), rows[first]
     shown = [{"token": t, f"{first} [{unit}]": v} for t, v in zip(tokens, row, strict=True)]
-    png = drawing.text_picture(
+    png = matplotlib_figure.text_picture(
         [f"{t} {'' if v is None else f'{v:.2f}'}" for t, v in zip(tokens, row, strict=True)]
     )
     table = tables.table(shown, caption="Token by token").as_html

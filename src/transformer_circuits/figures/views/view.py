@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_circuits.figures import drawing, html, tables
+from transformer_circuits.figures import html, matplotlib_figure, tables
 from transformer_circuits.record import PNG, Record
 
 MOST_BYTES = 1_000_000
@@ -59,7 +59,7 @@ class View:
 
 def with_table(kind: str, data: Mapping, record: Record, table: tables.Table) -> View:
     """View that is a table until its script runs, and for programs that show no HTML."""
-    png = drawing.text_picture(table.as_text.splitlines(), across=False)
+    png = matplotlib_figure.text_picture(table.as_text.splitlines(), across=False)
     return View(kind, data, record, png, table.as_html)
 
 

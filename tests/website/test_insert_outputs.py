@@ -6,7 +6,7 @@ import pytest
 
 from transformer_circuits.book import notebooks
 from transformer_circuits.record import Record
-from website import executed
+from website import insert_outputs
 
 
 class App:
@@ -40,8 +40,8 @@ def test_outputs_come_from_the_copy_and_prose_from_the_chapter(checkout):
     notebooks.execute(["a"], ran)
     checkout("a", "'one'", "'two'", "'one'", prose="edited since")
     app, source = App(), [notebooks.path("a").read_text()]
-    executed._require_fresh(app)
-    executed._show_outputs(app, "chapters/a", source)
+    insert_outputs._require_fresh(app)
+    insert_outputs._show_outputs(app, "chapters/a", source)
     assert app.noted == [str(notebooks.executed_path("a"))]
     shown = json.loads(source[0])
     assert "".join(shown["cells"][0]["source"]) == "edited since"
@@ -50,7 +50,7 @@ def test_outputs_come_from_the_copy_and_prose_from_the_chapter(checkout):
     assert html[1].startswith('<span id="claim-two"></span>')
     assert "".join(html[2]) == "<p class=\"claim\">✓ 'one'</p>", "one anchor for each claim"
     other = ["# A page"]
-    executed._show_outputs(app, "chapters/glossary", other)
+    insert_outputs._show_outputs(app, "chapters/glossary", other)
     assert other == ["# A page"]
 
 
@@ -58,9 +58,9 @@ def test_a_missing_or_stale_copy_fails_the_build_with_one_line(checkout):
     checkout("a", "1")
     checkout("b", "1")
     with pytest.raises(SystemExit, match=r"^not executed with this code: a, b; run `make book`"):
-        executed._require_fresh(App())
+        insert_outputs._require_fresh(App())
     notebooks.execute(["a", "b"], ran)
-    executed._require_fresh(App())
+    insert_outputs._require_fresh(App())
     checkout("b", "2")
     with pytest.raises(SystemExit, match=r"^not executed with this code: b; run"):
-        executed._require_fresh(App())
+        insert_outputs._require_fresh(App())

@@ -12,17 +12,17 @@ from sphinxcontrib import katex
 from transformer_circuits.model import cross_entropy, quantisation
 from transformer_circuits.text import corpus, tokenizer
 from transformer_circuits.training import checkpoint
-from website import serving
+from website import assets
 from website.live import weights
 
 
 def test_what_pages_load_is_served(tmp_path):
     """Scripts of ours are bundled: one classic script, which a page from a file can load."""
     app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html", name="html"))
-    serving._serve(app)
-    for script in {script for scripts in serving.NEEDED_BY.values() for script in scripts}:
+    assets._serve(app)
+    for script in {script for scripts in assets.NEEDED_BY.values() for script in scripts}:
         assert (tmp_path / "_static" / script).is_file(), script
-    for name in serving.MODELS:
+    for name in assets.MODELS:
         assert (tmp_path / "_static" / "live" / f"{name}.js").is_file()
     for page in ("stage/page.js", "stage/hunt.js", "train/page.js"):
         bundled = (tmp_path / "_static" / page).read_text(encoding="utf-8")
@@ -47,7 +47,7 @@ def test_formulas_wait_until_their_server_listens(tmp_path, monkeypatch):
         return [sys.executable, "-c", LATE, str(socket)]
 
     monkeypatch.setattr(katex.KaTeXServer, "build_command", command)
-    server, client = serving._start_katex(tmp_path, 30.0)
+    server, client = assets._start_katex(tmp_path, 30.0)
     with server, client:
         assert client.recv(4) == b"here"
         server.kill()
@@ -57,7 +57,7 @@ def test_a_busy_machine_has_a_minute_for_each_formula(monkeypatch):
     """The extension says five seconds."""
     for limit in ("STARTUP_TIMEOUT", "RENDER_TIMEOUT"):
         monkeypatch.setattr(katex, limit, 5.0)
-    serving.setup(Mock())
+    assets.setup(Mock())
     assert katex.STARTUP_TIMEOUT == katex.RENDER_TIMEOUT == 60
 
 
@@ -65,7 +65,7 @@ def test_formulas_do_not_wait_for_ever(tmp_path, monkeypatch):
     command = [sys.executable, "-c", "import time; time.sleep(60)"]
     monkeypatch.setattr(katex.KaTeXServer, "build_command", lambda socket: command)
     with pytest.raises(katex.KaTeXError, match=r"after 1.0 seconds"):
-        serving._start_katex(tmp_path, 1.0)
+        assets._start_katex(tmp_path, 1.0)
 
 
 @pytest.mark.parametrize("name", ["two-layer", "one-layer"])
