@@ -26,7 +26,7 @@ def reproduce(write: bool) -> None:
 
 
 def controls(everything: bool) -> None:
-    """Measure what rules come to on controls and plants, and keep it in `data/controls.json`."""
+    """Measure the values of rules on controls and plants, and keep them in `data/controls.json`."""
     from tools import controls
     from transformer_circuits.claims import recorded
 
@@ -74,7 +74,7 @@ def trainings() -> None:
 
 
 def gain(paths: list[str]) -> None:
-    """Say what a group has learned, of the files that the page *Before and after* saves."""
+    """Report the gain of a group, from the files that the page *Before and after* saves."""
     from pathlib import Path
 
     from tools import gain
@@ -106,7 +106,7 @@ COMMANDS: dict[str, tuple] = {
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Do what the command line asks for."""
+    """Run the command on the command line."""
     cli.main(arguments, COMMANDS, "python -m tools")
 
 

@@ -14,7 +14,7 @@ from transformer_circuits.model.transformer import Attention, Pattern, Transform
 
 
 def earlier(x: Float[Tensor, "*batch pos d"], back: int = 1) -> Float[Tensor, "*batch pos d"]:
-    """Values one position before, or `back` positions; where there is none, those of the first position.
+    """Values one position before, or `back` positions; the first position's, where there are none.
 
     >>> earlier(torch.tensor([[1.0], [2.0], [3.0]])).flatten()
     tensor([1., 1., 2.])

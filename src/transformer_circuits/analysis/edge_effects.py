@@ -108,9 +108,11 @@ def _moved(
     prediction with all.
     """
     less = rearrange(less, "kind earlier place d_head -> place kind earlier d_head")
-    mean = p @ unembed  # per unit of result: the rise of the mean logit, which softmax ignores
+    mean = p @ unembed  # [place, d_head]; taken off, as softmax ignores a constant
     raised = less @ unembed.T  # [place, kind, earlier_head, n_vocab]
     raised -= einsum(less, mean, "place k e d, place d -> place k e")[..., None]
+    # The mean of `raised` under p is 0, so KL(p ‖ p e^raised / Z) is ln Z; with expm1 and log1p small
+    # effects do not drown in rounding.
     change = raised.clamp_(max=MOST).expm1_()
     change = einsum(change, p, "place k e vocab, place vocab -> place k e").log1p()
     of_right = einsum(less, unembed[targets] - mean, "place k e d, place d -> place k e")

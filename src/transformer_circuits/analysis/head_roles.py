@@ -48,12 +48,13 @@ class Row(NamedTuple):
 
     head: Head
     here: float
-    """To the present token."""
+    """Attention to the present token."""
     one_back: float
+    """Attention to the token before."""
     begin: float
-    """To the token that opens the context, where a head with nothing to do rests."""
+    """Attention to the token that opens the context, where a head with nothing to do rests."""
     matches: float
-    """To followers of earlier occurrences of the present token: prefix matching."""
+    """Attention to followers of earlier occurrences of the present token: prefix matching."""
     by_length: tuple[float, ...]
     """`matches` on passages of each of `lengths`; `matches` is their mean."""
 

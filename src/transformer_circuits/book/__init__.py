@@ -56,17 +56,17 @@ def in_words(ours: Figure) -> str:
 class _Line:
     """Line of a page: a tick and a finding that held, or a cross and a statement that does not."""
 
-    said: str
+    text: str
     metadata: Mapping[str, Any]
     """Record of the line, if it counts."""
 
     def __str__(self) -> str:
-        return self.said
+        return self.text
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         shown = {
-            "text/html": f'<p class="claim">{html.escape(self.said)}</p>',
-            "text/plain": self.said,
+            "text/html": f'<p class="claim">{html.escape(self.text)}</p>',
+            "text/plain": self.text,
         }
         return shown, {**self.metadata}
 

@@ -31,13 +31,13 @@ SHORT = 64
 
 @named(f"windows of {SHORT} tokens")
 def in_short_windows(subject: Subject) -> Subject:
-    """The same model, on windows of at most `SHORT` tokens."""
+    """Subject with the same model, on windows of at most `SHORT` tokens."""
     return dataclasses.replace(subject, longest=SHORT)
 
 
 @named("ordinary begin")
 def ordinary_begin(subject: Subject) -> Subject:
-    """The model with the begin token's embedding replaced by that of the commonest token of the text."""
+    """Subject whose begin token has the embedding of the commonest token of the text."""
     model = copy.deepcopy(subject.model)
     often = subject.text.long().bincount(minlength=model.config.n_vocab)
     often[tokenizer.BEGIN] = 0

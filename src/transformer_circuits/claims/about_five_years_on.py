@@ -11,7 +11,7 @@ from transformer_circuits.claims.about_composition import Scores
 from transformer_circuits.claims.subjects import Subject, once
 
 FRACTION = 8
-"""One in so many of a head's directions is kept where few are asked for."""
+"""Directions of a head for each one that is kept where few are asked for."""
 
 
 def key_edge(subject: Subject) -> edge_sets.EdgeName:

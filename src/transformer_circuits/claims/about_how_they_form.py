@@ -31,7 +31,7 @@ DRAWS = 200
 
 @once
 def race(subject: Subject) -> Subject:
-    """The subject with the log of a training in which both layers see positions from the first step.
+    """Subject with the log of a training in which both layers see positions from the first step.
 
     From the same seed, up to where the learning rate begins to fall. In the training of the book's
     own models the second layer sees positions late, while its heads form: their order and speed are
@@ -71,19 +71,19 @@ def _heads_moved(log: Log, factor: float) -> Log:
 
 @named("heads sooner")
 def heads_sooner(subject: Subject) -> Subject:
-    """The log with heads that form in half the tokens; all else at its own time."""
+    """Subject whose heads, by its log, form in half the tokens; all else at its own time."""
     return dataclasses.replace(subject, name="heads sooner", log=_heads_moved(subject.log, 2.0))
 
 
 @named("heads later")
 def heads_later(subject: Subject) -> Subject:
-    """The log with heads that form in twice the tokens; all else at its own time."""
+    """Subject whose heads, by its log, form in twice the tokens; all else at its own time."""
     return dataclasses.replace(subject, name="heads later", log=_heads_moved(subject.log, 0.5))
 
 
 @named("heads swapped")
 def heads_swapped(subject: Subject) -> Subject:
-    """The log with previous-token heads of the first layer and matching heads of the last exchanged."""
+    """Subject whose log has first-layer previous-token heads and last-layer matching heads exchanged."""
     log = tuple(
         record
         | {
@@ -97,7 +97,7 @@ def heads_swapped(subject: Subject) -> Subject:
 
 @named("loss for heads")
 def loss_for_heads(subject: Subject) -> Subject:
-    """The log with each matching head's score replaced by the share of the text loss's fall so far."""
+    """Subject whose log has the share of the text loss's fall so far as each matching head's score."""
     losses = [record["held_out"] for record in subject.log]
     way = max(losses[0] - min(losses), 1e-9)
     log = tuple(
@@ -112,7 +112,7 @@ def loss_for_heads(subject: Subject) -> Subject:
 
 
 def _bump(subject: Subject, size: float) -> Subject:
-    """The log with a loss that falls by `size` nats more, evenly, while the induction head forms."""
+    """Subject whose logged loss falls by `size` nats more, evenly, while the induction head forms."""
     tokens = [record["tokens"] for record in subject.log]
     forming = development.span(tokens, development.of_head(subject.log, "matching_random", -1))
     start, end = forming or (tokens[0], tokens[0] + 1)
@@ -132,7 +132,7 @@ bumps = Graded("a bump of {} nats", _bump, sizes=(0.25, 0.5, 1.0, 2.0, 4.0), cou
 
 @named("losses of one layer")
 def losses_of_one_layer(subject: Subject) -> Subject:
-    """The log with the one-layer model's losses at the same tokens, beside the subject's own heads.
+    """Subject whose log has the one-layer model's losses at the same tokens, beside its own heads.
 
     Where the one-layer log is shorter, the losses of its last record.
     """

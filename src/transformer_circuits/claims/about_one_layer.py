@@ -32,13 +32,13 @@ COSTS = 0.01
 
 @named("two layers")
 def two_layers(subject: Subject) -> Subject:
-    """The model with two layers from the same seed."""
+    """Subject with two layers from the same seed."""
     return subject.sibling("two-layer")
 
 
 @named("without heads")
 def without_heads(subject: Subject) -> Subject:
-    """The direct path alone."""
+    """Subject whose model is the direct path alone."""
     model = ablation.without(subject.model, heads.every(subject.model))
     return subject.with_model("without heads", model)
 

@@ -367,7 +367,7 @@ def _saved(subject: Subject) -> Float[Tensor, " document"]:
 def _one_token_matches(
     tokens: Int[Tensor, "window pos"], targets: Int[Tensor, "window pos"]
 ) -> Bool[Tensor, "window pos"]:
-    """Places where the target followed the present token before, and the pair up to it is new."""
+    """Places whose target followed the present token before, though the last two tokens are a new pair."""
     followed = induction.followers(tokens)
     pairs = followed[:, 1:, 1:] & followed[:, :-1, :-1]
     right = (followed & (tokens[:, None, :] == targets[:, :, None])).any(dim=2)

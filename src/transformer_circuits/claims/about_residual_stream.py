@@ -16,14 +16,14 @@ SHARE = 0.9
 
 @named("rotated basis")
 def rotated_basis(subject: Subject) -> Subject:
-    """The same function of tokens, with the residual stream in a random basis."""
+    """Subject with the same function of tokens, and the residual stream in a random basis."""
     d = subject.model.config.d_model
     turn = torch.linalg.qr(torch.randn(d, d, generator=torch.Generator().manual_seed(1))).Q
     return subjects.in_basis(subject, "rotated basis", turn)
 
 
 def _outsized(subject: Subject, size: float) -> Subject:
-    """The same function of tokens, with one coordinate of the residual stream `size` times as large."""
+    """Subject with the same function of tokens, and one coordinate of the stream `size` times as large."""
     basis = torch.eye(subject.model.config.d_model)
     basis[0, 0] = size
     return subjects.in_basis(subject, "outsized coordinate", basis)

@@ -63,13 +63,13 @@ def further_back(subject: Subject) -> tuple[Head, float]:
 
 @named("another head in its place")
 def another_head(subject: Subject) -> Subject:
-    """In place of the head in question, one that the story does not name."""
+    """Subject measured on a head that the story does not name, in place of the one in question."""
     subject.require(subject.model.config.n_heads > 3, "four heads in a layer")
     return dataclasses.replace(subject, instead=subjects.ANOTHER_HEAD)
 
 
 def _idle(subject: Subject, size: float) -> Subject:
-    """Random weights, in which a share of the heads of either layer, but not all, write nothing."""
+    """Subject with random weights, where a share of the heads of either layer (not all) writes nothing."""
     model = subjects.random_weights(subject)
     n_heads = model.config.n_heads
     for layer in model.layers:
@@ -145,7 +145,7 @@ def two_back_head(subject: Subject) -> Subject:
     sample=samples.OF_EDGES,
 )
 def keys_further_back(subject: Subject) -> Interval:
-    """Effect of the second K edge from a head that looks further back, over that of one from one back.
+    """Effect of the second K edge from a head that looks further back, over the best from one back.
 
     Effects are changes of predictions on held-out text. The edge is the second best from the head
     of `further_back` into induction heads, for the claim is of two; it is compared with the best K

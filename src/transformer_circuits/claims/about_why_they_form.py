@@ -30,19 +30,19 @@ MATCHES = 0.2
 
 @named("another seed unchanged")
 def another_seed_unchanged(subject: Subject) -> Subject:
-    """In place of each short training with a choice changed, one of another seed without."""
+    """Subject with unchanged trainings of another seed in place of the changed short trainings."""
     return dataclasses.replace(subject, instead=subjects.ANOTHER_SEED)
 
 
 @named("a head given two back")
 def given_two_back(subject: Subject) -> Subject:
-    """In place of the short training with a previous-token head given, one whose head looks two back."""
+    """Subject with the training whose given head looks two back, in place of that with one back."""
     return dataclasses.replace(subject, instead="two back given")
 
 
 @named("keys two back")
 def keys_two_back(subject: Subject) -> Subject:
-    """In place of the short training with keys one token back, one with keys two back."""
+    """Subject with the training on keys two tokens back, in place of that on keys one back."""
     return dataclasses.replace(subject, instead="one layer, keys two back")
 
 

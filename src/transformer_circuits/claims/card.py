@@ -194,7 +194,7 @@ def _second_copy(model: Transformer) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _with_few_tokens(subject: Subject) -> Subject:
-    """The same heads, with `TOKENS` of the vocabulary; the subject itself, where it has no more."""
+    """Subject with `TOKENS` tokens of the vocabulary; the same subject, if it has no more."""
     model, n_vocab = subject.model, subject.model.config.n_vocab
     if n_vocab <= TOKENS:
         return subject

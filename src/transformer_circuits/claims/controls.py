@@ -77,14 +77,14 @@ class Graded:
 
 @drawn("untrained")
 def untrained(subject: Subject, seed: int) -> Subject:
-    """Random weights, the same in whatever basis the subject's stream is."""
+    """Subject with random weights, the same in whatever basis its stream is."""
     subject = subject.as_stored or subject
     return subject.with_model("untrained", subjects.random_weights(subject, seed))
 
 
 @named("one layer")
 def one_layer(subject: Subject) -> Subject:
-    """The model with one layer from the same seed."""
+    """Subject with one layer from the same seed."""
     return subject.sibling("one-layer")
 
 
@@ -103,7 +103,7 @@ def shuffled_text(subject: Subject) -> Subject:
 
 @drawn("random heads")
 def random_heads(subject: Subject, seed: int) -> Subject:
-    """The trained embeddings, with heads as before training between them."""
+    """Subject with the trained embeddings, and heads as before training between them."""
     model = subjects.random_weights(subject, seed).to(subject.model.W_E.dtype)
     model.W_E.data, model.W_U.data = subject.model.W_E.data, subject.model.W_U.data
     return subject.with_model("random heads", model)
@@ -111,7 +111,7 @@ def random_heads(subject: Subject, seed: int) -> Subject:
 
 @named("heads without effect")
 def heads_without_effect(subject: Subject) -> Subject:
-    """A model whose heads look where they did, and write a millionth as much."""
+    """Subject whose heads look where they did, and write a millionth as much."""
     model = copy.deepcopy(subject.model)
     for layer in model.layers:
         layer.W_O_concat.mul_(1e-6)
@@ -120,7 +120,7 @@ def heads_without_effect(subject: Subject) -> Subject:
 
 @named("shuffled heads")
 def shuffled_heads(subject: Subject) -> Subject:
-    """A model whose heads look where they did, but move what the previous head of the layer moved."""
+    """Subject whose heads look where they did, but move as the previous head of the layer did."""
     model = copy.deepcopy(subject.model)
     for layer in model.layers:
         layer.W_V.data.copy_(layer.W_V.roll(1, dims=0))
@@ -130,7 +130,7 @@ def shuffled_heads(subject: Subject) -> Subject:
 
 @drawn("turned heads")
 def turned_heads(subject: Subject, seed: int) -> Subject:
-    """A model whose first-layer heads each write through a random rotation of their own.
+    """Subject whose first-layer heads each write through a random rotation of their own.
 
     The singular values of all circuits stay; the meeting of written and read directions is gone.
     """
@@ -143,12 +143,13 @@ def turned_heads(subject: Subject, seed: int) -> Subject:
 
 
 white_basis = Control(findings.WHITE, subjects.white)
-"""The same function of tokens, with the residual stream in a basis that text uses alike in all directions."""
+"""Subject with the same function of tokens, its stream in a basis that text uses alike in all directions.
+"""
 
 
 @named("graded edges")
 def graded_edges(subject: Subject) -> Subject:
-    """Random weights whose composition is graded, so that scores order the effects of edges.
+    """Subject with random weights whose composition is graded, so that scores order the effects of edges.
 
     The second layer reads one half of the stream, and each head of the first layer writes more into
     it than the head before. The same in whatever basis the subject's stream is.

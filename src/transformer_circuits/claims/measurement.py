@@ -352,14 +352,14 @@ class Decision:
             "verdict": f"{self.verdict}: {self.why}",
         }
 
-    def _forest_plot(self, *, whole: bool) -> str:
-        """Plot of the seeds against the threshold; as a whole, with controls and plants beside them."""
+    def _forest_plot(self, *, with_controls: bool) -> str:
+        """Plot of the seeds against the threshold, if asked for with controls and plants beside them."""
         name = self.measurement.pooled or ("every seed" if len(self.seeds) > 1 else "one seed")
         rows = {name: _spans(self.seeds.values())}
         if self.other:
             rows[f"{name}, {self._way}"] = _spans(self.other.values())
         ours = [*rows]
-        if whole:
+        if with_controls:
             had = {
                 name: estimate for name, estimate in self._beside.items() if estimate is not None
             }
@@ -383,7 +383,7 @@ class Decision:
         code = f"<pre><code>{code}</code></pre>"
         ways = "; ".join(self.measurement.left_alone_by)
         same = f"<p>Written down otherwise, the same function must come to the same: {ways}.</p>"
-        return f"<details>{summary}{self._forest_plot(whole=True)}{same}{code}</details>"
+        return f"<details>{summary}{self._forest_plot(with_controls=True)}{same}{code}</details>"
 
     @property
     def _paragraphs(self) -> str:
@@ -394,7 +394,7 @@ class Decision:
         )
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
-        plot = self._forest_plot(whole=False)
+        plot = self._forest_plot(with_controls=False)
         page = f'<div class="verdict">{self._paragraphs}{plot}{self._folded}</div>'
         shown = {"text/html": page}
         shown["text/plain"] = str(self)
@@ -412,7 +412,7 @@ class Decision:
             "other": {name: _json(estimate) for name, estimate in self.other.items()},
             "row": self.row,
             "finding": self.finding,
-            "forest plot": self._forest_plot(whole=True),
+            "forest plot": self._forest_plot(with_controls=True),
         }
         return Record(
             "verdict",

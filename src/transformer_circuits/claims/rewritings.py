@@ -40,7 +40,7 @@ def another_inside(model: Transformer) -> Transformer:
 
 
 def split_heads(model: Transformer) -> Transformer:
-    """The model with two heads in place of each: both look where it looked, and each moves half as much."""
+    """Model with two heads in place of each: both look where it looked, each moves half of its dimensions."""
     n, d = model.config.n_heads, model.config.d_head
     other = _copy(model, n_heads=2 * n)
     halves = torch.zeros(2, d, 1)
@@ -75,7 +75,7 @@ def written_into_embedding(model: Transformer, head: int) -> Transformer:
 
 
 def _copy(model: Transformer, **changes: int) -> Transformer:
-    """Model of this shape, or with changes to it; with the same weights, where they have the same shape."""
+    """Model of this shape, or with changes to it; with the same weights, where their shape is the same."""
     config = dataclasses.replace(model.config, **changes)
     other = Transformer(config).to(model.W_E.dtype).requires_grad_(False).eval()
     other.W_P[:] = model.W_P if other.W_P.shape == model.W_P.shape else other.W_P

@@ -130,6 +130,7 @@ def _means_of_draws(
     n = int(index.max()) + 1
     sums = torch.zeros(n, values.shape[1], dtype=torch.float64).index_add_(0, index, values)
     drawn = torch.randint(n, (DRAWS, n), generator=torch.Generator().manual_seed(0))
+    # Of a draw only how often it has each cluster counts, so all draws are one product of matrices.
     times = torch.zeros(DRAWS, n, dtype=torch.float64)
     times.scatter_add_(1, drawn, torch.ones((), dtype=torch.float64).expand(DRAWS, n))
     return times @ sums / (times @ index.bincount().double())[:, None]

@@ -153,4 +153,5 @@ class LowRank:
 
     def _core(self) -> Float[Tensor, "*batch small small_too"]:
         """A small matrix with the same singular values as the product."""
+        # Orthonormal factors on either side change no singular value.
         return torch.linalg.qr(self.left).R @ torch.linalg.qr(self.right.mT).R.mT

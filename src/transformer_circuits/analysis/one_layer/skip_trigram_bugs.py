@@ -114,7 +114,7 @@ def veto(
 def apart(
     counts: Float[Tensor, "out dst"], forms: Int[Tensor, "token form"], least: int = 5
 ) -> dict[tuple[int, int], tuple[Bool[Tensor, " dst"], Bool[Tensor, " dst"]]]:
-    """Words in two forms that a text keeps apart: the places where heads that copy make bugs.
+    """Pairs of forms of a word that follow different tokens in a text: there heads that copy make bugs.
 
     For every ordered pair of forms (b, b′) of a word, such as with a space before it and without,
     two sets of destinations: those after which the text has b at least `least` times and b′ never,
