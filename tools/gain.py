@@ -18,7 +18,7 @@ DRAWS = 10_000
 
 @dataclass(frozen=True)
 class Sheet:
-    """One person's answers to a form: the option chosen for each concept, if any."""
+    """Answers of one person to a form: the option chosen for each concept, if any."""
 
     form: str
     began: str

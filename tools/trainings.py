@@ -70,7 +70,7 @@ UNCHANGED = {"first_layer": "", "repeat_weight": 1.0, "family": "", "norm": Fals
 
 @dataclass(frozen=True)
 class Planned:
-    """One training: a run of the plan with a seed."""
+    """Training by the plan: a run with a seed."""
 
     choices: Choices
     shape: ModelConfig

@@ -31,9 +31,9 @@ NODE = next(Path(executable.ROOT_DIR).glob("**/node.exe"), Path(executable.ROOT_
 TYPE = files.data_dir().parent / "_static" / "type.css"
 """Style with the faces of the book."""
 LIVE = Path(weights.__file__).parent
-"""Where the engine lies on which models run in a page."""
+"""Folder of the engine on which models run in a page."""
 STAGE = Path(__file__).with_name("stage")
-"""Where the scripts and the style of the stage lie."""
+"""Folder of the scripts and the style of the stage."""
 TRAIN = Path(train.__file__).parent
 """Folder of the scripts and the style of the page that trains a model."""
 SCORER = str(Path(__file__).with_name("scorer.js"))
@@ -41,7 +41,7 @@ SCORER = str(Path(__file__).with_name("scorer.js"))
 INVENTORY = [Path(__file__).with_name(f"inventory.{kind}") for kind in ("js", "css")]
 """Script and style that keep and save answers to the questions before and after."""
 SEARCH = Path(__file__).with_name("search.js")
-"""What shows an excerpt of each page that the search has found."""
+"""Script that shows an excerpt of each page that the search has found."""
 MODELS = ("two-layer", "two-layer-seed-1", "two-layer-seed-2", "one-layer", "zero-layer")
 """Models that the stage reads with, by file name; a page asks for each when it is wanted."""
 HUNT_SEEDS = range(4, 8)
@@ -63,7 +63,7 @@ NEEDED_BY = {
 }
 """Scripts and styles, below `_static/`, of every page that contains a mark."""
 MOVING = ("stage.css", "stage.js")
-"""What moves a figure, on slides too."""
+"""Style and script that move a figure, on slides too."""
 FOR_PAGES = (
     "sphinx_book_theme", "pydata_sphinx_theme", "sphinx_togglebutton", "sphinx_copybutton",
 )  # fmt: skip

@@ -9,11 +9,11 @@ from docutils import nodes
 from transformer_circuits.book import notebooks
 
 SHOWN = ("<figure", "<table", "circuit-view")
-"""What an output has that stands beside the text; a stage has the whole width."""
+"""Marks of an output that stands beside the text; a stage has the full width."""
 STAGES = ("circuit-stage", "the-stage")
-"""What the output of a stage has: it needs the whole width."""
+"""Marks of the output of a stage, which needs the full width."""
 STEP = 'class="step"'
-"""What the output of a paragraph has that sets the stage: it is words."""
+"""Mark of the output of a paragraph that sets the stage: it counts as words."""
 CHECKED = 'class="claim'
 """Mark of an output that tells of a check: it stands below the figure before it."""
 LAST = "Try to break it"

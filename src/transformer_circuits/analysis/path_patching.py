@@ -25,7 +25,7 @@ class Edge(NamedTuple):
     """An edge between two heads, and its worth on some text."""
 
     kind: str
-    """One of `composition.KINDS`: the later head's input that reads the earlier head."""
+    """Input of the later head that reads the earlier one: one of `composition.KINDS`."""
     later: Head
     earlier: Head
     loss_increase: float
@@ -33,7 +33,7 @@ class Edge(NamedTuple):
 
 
 EdgeName = tuple[str, tuple[int, int], tuple[int, int]]
-"""One of `composition.KINDS`, the later head, the earlier head."""
+"""Kind of an edge, one of `composition.KINDS`, its later head, its earlier head."""
 
 
 @torch.no_grad()

@@ -184,15 +184,15 @@ def _floats(ours: float | torch.Tensor | Sequence) -> float | list[float]:
 
 
 MARK = re.compile(r" ?\[(\S) ([a-z0-9-]+)\]")
-"""In the text of an answer: the mark of a verdict, and the claim that it is of."""
+"""Pattern of the mark of a verdict in an answer, with the id of its claim."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a chapter comes to, in at most sixty words at its top, each mark a link to what decides it.
+    """Answer of a chapter, in at most sixty words at its top, each mark a link to its decision.
 
-    A mark stands in brackets behind what rests on it, with the id of its claim: "[✓ gauge]". A test
-    holds that it is what the rule came to when the book was last built.
+    A mark stands in brackets behind the words that rest on it, with the id of its claim: "[✓
+    gauge]". A test holds it to the rule's verdict when the book was last built.
     """
 
     text: str
@@ -202,8 +202,8 @@ class Answer:
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         link = "\u00a0" r'<a href="#claim-\2" title="decided below: \2">\1</a>'
-        said = MARK.sub(link, html.escape(self.text, quote=False))
-        shown = {"text/html": f'<p class="answer">{said}</p>', "text/plain": str(self)}
+        marked = MARK.sub(link, html.escape(self.text, quote=False))
+        shown = {"text/html": f'<p class="answer">{marked}</p>', "text/plain": str(self)}
         return shown, Record("paragraph", "answer", str(self)).metadata
 
 

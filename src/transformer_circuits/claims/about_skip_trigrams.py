@@ -502,10 +502,10 @@ def listed(subject: Subject) -> Float[Tensor, " source"]:
 def dedent(subject: Subject) -> Float[Tensor, " depth"]:
     """Share of "else" and its like held after a line of Python indented deeper, for each depth N.
 
-    From -1 to 1: the share that the strongest head for a line indented N steps, then one of N − 1,
-    has among the first twenty, less that of words which open a line after any, "for" or "if"; those
-    do as well in a head that only knows that the text is Python. Paper: "Other Interesting
-    Skip-Trigrams".
+    From -1 to 1. After a line indented N steps and one of N − 1: the share of these words among the
+    first twenty of the strongest head, less that of words which open a line after any, such as
+    "for"; a head that only knows that the text is Python holds both alike. Paper: "Other
+    Interesting Skip-Trigrams".
     """
     texts = tokenizer.texts()[: subject.model.config.n_vocab]
     blocks = skip_trigram_lists.dedents(texts)

@@ -34,7 +34,7 @@ class Claim:
     kind: str = "trained"
     """"identity", for any weights; "built", of a construction that shows it; "trained", of our models."""
     untested: str = UNTESTED[-1]
-    """One of `UNTESTED`, for a claim without a chapter."""
+    """Status of a claim without a chapter, one of `UNTESTED`."""
     corrected: str = ""
     """Place where its authors took it back or changed it; empty if they did not."""
 
@@ -46,8 +46,8 @@ class Claim:
     threshold_from: str = ""
     """Source of the threshold, or the reason for it."""
     registered: str = ""
-    """When the rule was written down: commit and date, before the final models were measured; or
-    its later amendments, or that git does not prove it ("unproven").
+    """Commit and date at which the rule was written down, before the final models were measured;
+    its later amendments; or that git does not prove it ("unproven").
     """
     sometimes: bool = False
     """Whether the claim is of some models only, so that one seed shows it and a few do not refute it."""
@@ -71,7 +71,7 @@ class Claim:
 
     @property
     def by(self) -> str:
-        """Who makes the claim, inside a sentence."""
+        """Name of who makes the claim, inside a sentence."""
         if self.source == "paper":
             return "the paper, before its Correction" if self.corrected else "the paper"
         return "the paper's Correction" if self.section.startswith("Correction") else self.section

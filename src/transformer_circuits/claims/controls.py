@@ -39,12 +39,12 @@ class Drawn(Control):
         self._make_draw, self._of_seed = make, {}
 
     def draw(self, subject: Subject, seed: int) -> Subject:
-        """One draw, made once for each subject: rules of one module share it."""
+        """Draw by its seed, made once for each subject: rules of one module share it."""
         make = functools.partial(self._make_draw, seed=seed)
         return self._of_seed.setdefault(seed, subjects.once(make))(subject)
 
     def anew(self, subject: Subject, seed: int) -> Subject:
-        """The same draw, not kept: in another basis it takes much memory."""
+        """Draw by its seed, not kept: in another basis it takes much memory."""
         return self._make_draw(subject, seed=seed)
 
 

@@ -269,7 +269,7 @@ class Decision:
 
     measurement: Measurement
     verdict: str
-    """One of `rules.VERDICTS`."""
+    """Verdict, one of `rules.VERDICTS`."""
     why: str
     seeds: dict[str, Interval]
     controls: dict[str, Interval | None]

@@ -223,7 +223,7 @@ def verdict(
     single: str = ALONE,
     unit: str = "units",
 ) -> tuple[str, str]:
-    """One of `VERDICTS` but `DEPENDS`, and its reason in words.
+    """Verdict, one of `VERDICTS` but `DEPENDS`, and its reason in words.
 
     `seeds`: values on the model trained from each seed.
     `controls`: values on subjects where the rule must fail, by name.

@@ -21,9 +21,9 @@ WHOLE: Sample = (64, None)
 WINDOWS = 16
 """Whole contexts on which figures of losses and of the worth of paths are measured."""
 SHORT: Sample = (128, 128)
-"""For streams, values and scrubbing."""
+"""Windows for streams, values and scrubbing."""
 OF_CONTEXT: Sample = (128, None)
-"""For the gain of late tokens from their context."""
+"""Windows for the gain of late tokens from their context."""
 OF_EDGES: Sample = MANY
 PLACES_OF_EDGES = 4
 """Places of each window at which edges are measured."""
@@ -31,13 +31,13 @@ OF_WORDS: Sample = (256, 64)
 OF_PASSAGES: Sample = (64, 128)
 """Windows far apart, for copying and near-by attention."""
 OF_EFFECTS: Sample = (8, 256)
-"""For the total that each head adds to the logits."""
+"""Windows for the total that each head adds to the logits."""
 PASSAGES = 48
 """Passages that come twice, or chains, each a unit of the interval."""
 PASSAGES_OF_A_LENGTH = 12
-"""The same, for each of several lengths."""
+"""Passages that come twice, for each of several lengths."""
 PASSAGES_CUT = 8
-"""The same, where heads or edges are cut one by one."""
+"""Passages that come twice, where heads or edges are cut one by one."""
 TOKENS_OF_CHAINS = 128
 
 

@@ -107,7 +107,7 @@ def checks(copy: dict) -> list[dict]:
 
 
 def verdict(claim: Claim, evidence: Evidence | None) -> str:
-    """One of `VERDICTS`, by the claim's rule; or of `HOLDS`, where there can be no other.
+    """Verdict by the claim's rule, one of `VERDICTS`; or one of `HOLDS`, where there can be no other.
 
     Raises:
         ValueError: if nothing was found about a testable claim.

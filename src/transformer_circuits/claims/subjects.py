@@ -60,7 +60,7 @@ class Subject:
     of_the_book: bool = False
     """Whether the text is the book's held-out text, of whose documents the packages are known."""
     as_stored: "Subject | None" = None
-    """The same function of tokens in its stored basis, where this subject's basis is another."""
+    """Subject with the same function of tokens in its stored basis, where this one's basis is another."""
     instead: str = ""
     """Run of `data/trainings/plan.toml` in place of the one that is measured; or `ANOTHER_SEED`,
     the unchanged run of another seed, so that the difference is chance; or `ANOTHER_HEAD`.

@@ -35,7 +35,7 @@ class Figure:
     """SVG document."""
     record: Record
     narrow: str = ""
-    """The same for narrow columns; a page has both, and shows the one that fits."""
+    """Picture for narrow columns; a page has both, and shows the one that fits."""
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         record = self.record

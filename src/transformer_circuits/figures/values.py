@@ -9,7 +9,7 @@ from typing import Any, SupportsFloat
 import numpy as np
 
 Number = SupportsFloat
-"""One number: of Python, or a 0-dim NumPy array or torch tensor."""
+"""Number of Python, or in a 0-dim NumPy array or torch tensor."""
 Numbers = Any
 """Many numbers: a list (of 0-dim tensors, if you like), a NumPy array or a torch tensor."""
 

@@ -76,7 +76,7 @@ class Norm(nn.Module):
         return x[..., :d] + x[..., d : d + 1] * self.offset if self.offset.any() else x[..., :d]
 
     def scale(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch one"]:
-        """One over the root mean square, at each position."""
+        """Inverse of the root mean square, at each position."""
         inside = self._inside(x)
         if self.centred:
             inside = inside - inside.mean(dim=-1, keepdim=True)

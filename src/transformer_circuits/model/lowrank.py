@@ -88,11 +88,11 @@ class LowRank:
         return self.left @ self.right
 
     def rows(self, which: Sequence[int] | Int[Tensor, " n"]) -> Float[Tensor, "*batch n cols"]:
-        """Some rows of the matrix: of a circuit, all sources for some outputs or destinations."""
+        """Rows of the matrix: of a circuit, all sources for some outputs or destinations."""
         return self.left[..., which, :] @ self.right
 
     def columns(self, which: Sequence[int] | Int[Tensor, " n"]) -> Float[Tensor, "*batch rows n"]:
-        """Some columns of the matrix: of a circuit, all outputs or destinations for some sources."""
+        """Columns of the matrix: of a circuit, all outputs or destinations for some sources."""
         return self.left @ self.right[..., which]
 
     def norm(self) -> Float[Tensor, "*batch"]:

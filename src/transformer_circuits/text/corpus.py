@@ -33,7 +33,7 @@ VALIDATION_SHARE = 0.03
 
 @dataclass(frozen=True)
 class Document:
-    """One document: `name` is "package/path inside it"."""
+    """Document of the corpus; `name` is "package/path inside it"."""
 
     family: str
     name: str

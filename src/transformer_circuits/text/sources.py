@@ -70,7 +70,7 @@ class Take:
 
 @dataclass(frozen=True)
 class Package:
-    """One archive of PyPI, and the files we take from it."""
+    """Archive of PyPI, and the files we take from it."""
 
     name: str
     version: str

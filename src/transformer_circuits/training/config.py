@@ -36,7 +36,8 @@ class TrainConfig(Table):
     decay_unembed: float = 0.0
     """Decoupled weight decay of W_U: each step takes the learning rate times this part off it."""
     decay_attention: float = 0.0
-    """The same for all weights of `lr_attention`, where the noise of small batches would pile up."""
+    """Decoupled weight decay of the weights of `lr_attention`, where noise of small batches would pile up.
+    """
     rms_embed: float = 0.0
     """Root mean square of each token's embedding, to which it is scaled after every step; 0 leaves
     it free. A decay in its place would wear down the embeddings of rare tokens most."""

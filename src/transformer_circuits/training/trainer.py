@@ -24,7 +24,7 @@ from transformer_circuits.training.config import TrainConfig
 
 
 class Trainer:
-    """One run: `for record in Trainer(...).run()` trains and yields a record per logged step.
+    """Training run: `for record in Trainer(...).run()` trains and yields a record per logged step.
 
     Under `torchrun` every process takes its share of each batch. The batches are the same for any
     number of processes that divides the batch, and so, up to rounding, is the result.

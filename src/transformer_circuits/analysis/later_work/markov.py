@@ -34,7 +34,7 @@ def chains(
 def walks(
     chains: Float[Tensor, "n next present"], length: int, *, generator: torch.Generator
 ) -> Int[Tensor, "n length"]:
-    """One sequence of states of each chain, from a first state that is uniformly random."""
+    """Sequences of states, one of each chain, from a first state that is uniformly random."""
     n, n_states, _ = chains.shape
     states = [torch.randint(n_states, (n,), generator=generator)]
     for _ in range(length - 1):

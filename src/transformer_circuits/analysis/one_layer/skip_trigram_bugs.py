@@ -73,7 +73,7 @@ class Veto:
     mass: float
     """Mean probability the model gives to never-seen successors that its heads raise."""
     mass_vetoed: float
-    """The same under a full veto: the probability by the direct path."""
+    """Mean probability of the same successors under a full veto, by the direct path."""
     frequency: float
     """Rate at which one of them is in fact the next token."""
 
