@@ -188,7 +188,7 @@ def _rotate(model: Transformer, generator: torch.Generator) -> None:
 
 
 def _lines(generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Passages of different tokens that come twice, of several lengths, the rest not counted."""
+    """Lines on which answers are tried, passages of different tokens that come twice; and their targets."""
     lines, targets = [], []
     for length in range(LONGEST - 2, LONGEST + 1):
         for _ in range(3):

@@ -111,7 +111,7 @@ def near_matches(subject: Subject) -> Float[Tensor, " document"]:
 
 
 def frequent_over_rare(subject: Subject) -> Float[Tensor, " pair"]:
-    """Right order of frequent tokens in a repeat, less that of rare tokens. -1 to 1.
+    """Rate of right order among frequent tokens in a repeat, less that among rare ones. -1 to 1.
 
     On passages of random tokens that come twice: how often the right token beats another of the
     passage in the second copy, for the most frequent quarter of the vocabulary, less the same for

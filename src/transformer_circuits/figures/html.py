@@ -102,13 +102,13 @@ def _width(svg: str) -> float:
 
 
 def image(data: bytes, mime: str, alt: str, style: str) -> str:
-    """The `img` element that holds its data; `mime` is their type, `image/png` for instance."""
+    """HTML of an `img` element that holds its data; `mime` is their type, `image/png` for instance."""
     source = f"data:{mime};base64,{base64.b64encode(data).decode()}"
     return f'<img alt="{html.escape(alt)}" style="{style}" src="{source}">'
 
 
 def captioned(title: str, body: str) -> str:
-    """The `figure` element with a caption above its body, which is HTML.
+    """HTML of a `figure` element with a caption above its body, which is HTML.
 
     The caption is text of the page: it can be searched, read aloud, wrapped and translated. The id
     is made of it, so that links and the index of figures find the figure.
@@ -120,7 +120,7 @@ def captioned(title: str, body: str) -> str:
 
 
 def data_script(data: Mapping) -> str:
-    """The `script` element that holds data as JSON. No text among the data can end the element.
+    """HTML of a `script` element that holds data as JSON. No text among the data can end the element.
 
     Raises:
         ValueError: if a number is not finite: browsers could not read it.

@@ -24,7 +24,7 @@ def quantise(
 def dequantise(
     integers: Int8[Tensor, "out read"], scale: Float[Tensor, " out"]
 ) -> Float[Tensor, "out read"]:
-    """Weight from which `quantise` made these integers, rounded."""
+    """Weight that `quantise` turned into these integers and scales, up to rounding."""
     return integers * scale[:, None]
 
 
