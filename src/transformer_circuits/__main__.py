@@ -60,7 +60,9 @@ def evaluate(name: str) -> None:
     print(f"(two standard errors over {len(loss)} windows)")
 
 
-def card(model: str, config: Path | None, names: Path | None, begin: int, folder: Path) -> None:
+def card(
+    model: str, config: Path | None, names: Path | None, begin: int | None, folder: Path
+) -> None:
     """Write the card of any attention-only model: its heads, its circuits, and the rules that apply."""
     from transformer_circuits.claims import card
 
@@ -102,6 +104,10 @@ def chapters() -> None:
     first_cell.write()
 
 
+def _token(text: str) -> int | None:
+    return None if text == "none" else int(text)
+
+
 def option(*names: str, **options: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Argument of a command, as `argparse` takes it."""
     return names, options
@@ -128,7 +134,7 @@ COMMANDS: dict[str, tuple] = {
         option("model", metavar="MODEL", help="a folder, a file of weights, or a name on a model hub"),
         option("--config", type=Path, help="a JSON file of settings, where none lies beside the weights"),
         option("--names", type=Path, help="a JSON file that says which tensor is which part, where that is unclear"),
-        option("--begin", type=int, default=0, help="which token opens contexts over there"),
+        option("--begin", type=_token, default=0, help="which token opens contexts over there, or none"),
         option("--folder", type=Path, default=Path("_build/card"), help="where it is written"),
     ),
     "execute": (

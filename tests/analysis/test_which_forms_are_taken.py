@@ -17,6 +17,7 @@ import torch
 from transformer_circuits import analysis, files
 from transformer_circuits.analysis import (
     ablation,
+    by_length,
     causal_scrubbing,
     composition,
     edge_effects,
@@ -81,6 +82,7 @@ CALLS = {
     ablation.with_output: lambda f, m, t, x: f(m, t, (0, 1), t.head_outputs[0][:, 0]),
     ablation.loss_increase: lambda f, m, t, x: f(m, x.IN, x.OUT),
     ablation.losses_at: lambda f, m, t, x: f(m, STREAM, torch.tensor([20, 40])),
+    by_length.measured: lambda f, m, t, x: f(m).matches,
     causal_scrubbing.losses: lambda f, m, t, x: f(m, x.IN, x.OUT, [(1, 2)], (0, 3)),
     composition.reader: lambda f, m, t, x: f(m, "K", (1, 2)),
     composition.scores: lambda f, m, t, x: f(m, "K", basis="stored"),
@@ -282,15 +284,22 @@ def looks(n):
         near, rests = patterns.by_distance(A, 2), patterns.to_begin(A)
         matches = induction.prefix_matching_score(A, tokens)
         of_lengths.append(torch.stack([*near.T, rests, matches], dim=1))
-    shares = torch.stack(of_lengths)  # [length, head, what]
-    by_length = shares[..., -1].T.tolist()
-    means = shares.mean(dim=0).tolist()
-    return [(*row, tuple(matches)) for row, matches in zip(means, by_length, strict=True)]
+    return torch.stack(of_lengths).mean(dim=0).tolist()
 
 
 def matched(n):
     """Prefix matching of the last layer's heads, of the same."""
-    return torch.tensor([row[-2] for row in looks(n)[-n.c["n_heads"] :]])
+    return torch.tensor([row[-1] for row in looks(n)[-n.c["n_heads"] :]])
+
+
+def matched_by_length(n, lengths):
+    """Prefix matching of every head, where passages of each length come twice."""
+    scores = []
+    for length in lengths:
+        tokens = by_length.twice(n.config, length)[:, :-1]
+        A = torch.cat(n.trace(tokens).patterns, dim=1)
+        scores.append(induction.prefix_matching_score(A, tokens))
+    return torch.stack(scores)
 
 
 def of_tokens(n, circuit, out=False):
@@ -349,7 +358,8 @@ RIGHT = {
     patterns.of_all_layers: lambda n, m, t, x: n.trace(x.IN).patterns,
     patterns.stream_at: lambda n, m, t, x: n(x.IN)[:, PLACES],
     layer_norm.freeze: lambda n, m, t, x: n(x.IN),
-    head_roles.census: lambda n, m, t, x: looks(n),
+    by_length.measured: lambda n, m, t, x: matched_by_length(n, by_length.measured(m).lengths),
+    head_roles.census: lambda n, m, t, x: [tuple(row) for row in looks(n)],
     head_roles.matching: lambda n, m, t, x: matched(n),
     head_roles.induction_head: lambda n, m, t, x: (1, int(matched(n).argmax())),
     head_roles.previous_token_head: lambda n, m, t, x: (0, looks_back(n, STREAM)[1]),

@@ -1,11 +1,9 @@
 """Models of every form, drawn at random, and their forward pass in NumPy alone, in another way than ours.
 
-Weights have TransformerLens's names and shapes. Nothing of the package is imported here, and PyTorch
-only hands numbers over.
+Weights have TransformerLens's names and shapes. Nothing of the package is imported here.
 """
 
 import numpy as np
-import torch
 
 PLAIN = {
     "n_layers": 2, "n_heads": 4, "d_model": 14, "d_head": 6, "n_ctx": 11, "d_vocab": 17,
@@ -80,6 +78,8 @@ def draw(c, seed=0, bias=0.5):
 
 
 def as_tensors(weights):
+    import torch  # for nothing else, so that a program without it can use the rest
+
     return {name: torch.from_numpy(W) for name, W in weights.items()}
 
 

@@ -1,13 +1,12 @@
-"""Model card: what each head does, and the rules that apply, in one file that can be checked.
+"""The card of a model: what its heads do, and the rules that apply, in one file that can be checked.
 
-Nothing on the card needs a text, so any vocabulary will do: all is measured on random tokens that
-come twice, which are part of the card, or read off the weights. `tests/claims/test_card.py` has a
-second program, on NumPy alone, that recomputes lines of it.
+Nothing on it needs a text, so that any vocabulary will do: all is measured on random tokens that come
+twice, which the card has in it, or read off the weights. `tests/claims/test_card.py` has a second
+program, on NumPy alone, that recomputes lines of it.
 """
 
 import copy
 import html
-import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -22,18 +21,15 @@ from torch import nn
 
 from transformer_circuits import files
 from transformer_circuits.analysis import (
+    by_length,
     composition,
     copying_scores,
     head_roles,
     heads,
-    induction,
-    layer_norm,
     path_patching,
     repeats,
-    term_importance,
 )
-from transformer_circuits.analysis.head_roles import Row
-from transformer_circuits.analysis.heads import Head
+from transformer_circuits.analysis.by_length import ByLength
 from transformer_circuits.claims import catalogue, rules, subjects
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.figures.values import written
@@ -42,7 +38,7 @@ from transformer_circuits.model import cross_entropy, general
 from transformer_circuits.model.transformer import Transformer
 
 PASSAGES = 2
-"""Number of passages of `head_roles.LENGTH` tokens on which edges are cut, and paths left out."""
+"""Of those of `head_roles.LENGTH` tokens: on which edges are cut, and paths left out."""
 ALL_FORMS: Mapping[str, tuple[str, ...]] = {
     "induction-random": general.all_but(general.OUTPUTS),
     "induction-head-exists": general.ALL,
@@ -50,17 +46,19 @@ ALL_FORMS: Mapping[str, tuple[str, ...]] = {
     "k-composition": (general.NORM, general.STREAM, general.BIASES),
     "only-k-composition": (general.NORM, general.STREAM, general.BIASES),
 }
-"""Rules that need no text, and the `general.FORMS` that each takes into account."""
+"""The rules that need no text, and which of `general.FORMS` each takes into account."""
 EXISTS = "induction-head-exists"
-"""Rule that the headline follows."""
+"""The rule that the headline follows."""
 DRAWS = 2
-"""Most draws of a random control; the book draws twenty."""
+"""Of random controls, at most; the book draws twenty."""
+SCHEMA = Path(__file__).with_name("card.schema.json")
+"""What `card.json` has, as a JSON schema for programs that read it."""
 TOKENS = 4096
-"""Tokens, drawn at random, that rules take of a larger vocabulary: their controls are whole models."""
+"""Of a larger vocabulary, rules take so many, drawn at random: their controls are whole models."""
 
 
 def left_out(model: Transformer, *takes: str, layers: int | None = None) -> str:
-    """Reason why a model cannot have a section, or "" if it can; `takes` as in `Transformer.require`."""
+    """Why a section cannot be had of a model, if it cannot; what it takes as in `Transformer.require`."""
     if layers is not None and model.config.n_layers != layers:
         return f"it is written for {layers} layers, and the model has {model.config.n_layers}"
     if layers is not None and model.mlps:
@@ -69,97 +67,97 @@ def left_out(model: Transformer, *takes: str, layers: int | None = None) -> str:
     return f"it does not know {unknown[0]}" if unknown else ""
 
 
-def of_heads(model: Transformer) -> list[dict[str, Any]]:
-    """Row for every head: its attention, its role, and the signs of its OV circuit's eigenvalues."""
+def of_heads(model: Transformer, found: ByLength) -> list[dict[str, Any]]:
+    """Every head: where it looks, what that makes it, and the signs of its OV circuit's eigenvalues."""
     rows, square = [], general.OUTPUTS not in model.forms
-    lengths = [str(length) for length in head_roles.lengths(model.config)]
     # All heads share it, and W_U W_OV W_E has the eigenvalues of W_E W_U W_OV.
     middle = model.W_E @ model.W_U if square else None
-    for row in head_roles.census(model):
+    for number, row in enumerate(head_roles.census(model)):
         sign = None
         if middle is not None:
             values = (middle @ heads.W_OV(model, row.head)).eigenvalues()
             sign = copying_scores.positivity(values) if values.any() else None
         looks = {
-            "here": row.here,
-            "one back": row.one_back,
-            "begin": row.begin,
-            "matches": row.matches,
-            "matches by length": dict(zip(lengths, row.by_length, strict=True)),
-        }
+            "here": row.here, "one back": row.one_back, "begin": row.begin, "matches": row.matches,
+            "looks most": f"{found.back[number]} back", "where nothing repeats": found.fixed[number],
+        }  # fmt: skip
         rows.append({"head": str(row.head), "role": row.role, **looks, "positivity of OV": sign})
     return rows
 
 
-def does_induction(model: Transformer, verdict: str = "") -> str:
-    """Sentence on which heads do induction, by their attention and by the rule `EXISTS`.
+def of_lengths(found: ByLength) -> list[dict[str, Any]]:
+    """One line for each length of passage: what the model predicts, and what the heads match that ever do."""
+    ever = [i for i in range(len(found.heads)) if found.holds(i)]
+    rows = []
+    for k, length in enumerate(found.lengths):
+        right = {"right first": found.right[k]} if found.right else {}
+        matches = {str(found.heads[i]): float(found.matches[k, i]) for i in ever}
+        rows.append({"length": length, **right, "matched by chance": found.chance[k], **matches})
+    return rows
 
-    `verdict`: that of the rule, if it was asked. A head is called an induction head only if both
-    say so: untrained heads may look there, too, where a vocabulary is small.
+
+def does_induction(model: Transformer, found: ByLength, verdict: str = "") -> str:
+    """The headline: which heads do induction and at which lengths they fail, or which only look so.
+
+    `verdict`: what the rule `EXISTS` came to, if it was asked. No head is called an induction head
+    unless both say so: untrained heads may look there, too, where a vocabulary is small.
     """
-    rows, lengths = head_roles.census(model), head_roles.lengths(model.config)
-    finders = [row for row in rows if row.role == "induction"]
-    listed = ", ".join(f"{row.head} ({_over_lengths(row, lengths)})" for row in finders)
-    shares = f"in brackets, attention to what followed, on passages of {lengths[0]} to {lengths[-1]} tokens"
-    best: Row | None = max(rows, key=lambda row: row.matches, default=None)
-    chance = induction.uniform_matching(head_roles.twice(model.config)[0])
-    pays = f", the best, {best.head}, pays {best.matches:.2f}" if best else ""
-    none = (
-        f"none pays more than {head_roles.LOOKS} of its attention, and more than to all else that is "
-        f"counted, to what followed{pays}; uniform attention, {chance:.2f}"
-    )
+    roles = [row.role for row in head_roles.census(model)]
+    # A fixed distance, or chance in a small vocabulary, matches at one length.
+    real = [i for i, role in enumerate(roles) if role == "induction" and len(found.holds(i)) > 1]
+    said = _real(found, real) if real else _none(found)
     decided = verdict.partition(":")[0]
-    if decided in rules.VERDICTS and bool(finders) != (decided == rules.REPRODUCED):
-        where = f"most attention goes to what followed in {listed}; {shares}" if finders else none
-        return (
-            f"no head is called an induction head: {where}; but the rule below, on the best head of the "
-            f"last layer, says {verdict}"
+    if decided in rules.VERDICTS and bool(real) != (decided == rules.REPRODUCED):
+        said = (
+            "no head is called an induction head, for two tests disagree: the rule below, on the last "
+            f"layer, says {verdict}; by length, {said}"
         )
-    return f"induction heads: {listed}; {shares}" if finders else f"no head does induction: {none}"
+    return said
 
 
-def _over_lengths(row: Row, lengths: Sequence[int]) -> str:
-    """Range of a head's matching, and the lengths where it fails."""
-    failing = sorted(
-        {n for n, m in zip(lengths, row.by_length, strict=True) if m <= head_roles.LOOKS}
-    )
-    at = f", fails at {' and '.join(map(str, failing))}" if failing else ""
-    return f"{min(row.by_length):.2f} to {max(row.by_length):.2f}{at}"
+def _asked(found: ByLength) -> str:
+    return f"passages of {found.lengths[0]} to {found.lengths[-1]} tokens"
 
 
-def of_composition(model: Transformer, n: int = 5) -> list[dict[str, Any]] | str:
-    """Strongest pairs of each kind between all layers: shares, and scores as the weights are stored.
+def _real(found: ByLength, real: Sequence[int]) -> str:
+    told = []
+    for i in real:
+        matches, holds = found.matches[:, i], found.holds(i)
+        failing = [n for n in found.lengths if n not in holds]
+        at = f", fails at {by_length.ranges(failing, found.lengths)}" if failing else ""
+        told.append(
+            f"{found.heads[i]} ({float(matches.min()):.2f} to {float(matches.max()):.2f}{at})"
+        )
+    said = f"induction heads: {', '.join(told)}, in brackets attention to what followed, on {_asked(found)}"
+    if not found.right:
+        return said
+    best = max(found.right)
+    worse = [n for n, r in zip(found.lengths, found.right, strict=True) if 2 * r < best]
+    at = f", less than half as often at {by_length.ranges(worse, found.lengths)}" if worse else ""
+    return f"{said}; the right token is first in {best:.0%} of places{at}"
 
-    A share, of the later head's input on the second copy, is the same in every basis of the stream,
-    and pairs are ordered by it. A model with a norm, or another form that `composition.shares`
-    refuses, has scores alone, which order edges badly where nothing fixes the basis; `of_edges`
-    shows their effects.
-    """
-    if why := left_out(model, *general.all_but(general.ROTARY)):
-        return why
-    pairs = []
-    layers, (tokens, _) = range(model.config.n_layers), _second_copy(model)
-    for late, early in itertools.combinations(reversed(layers), 2):
-        shares = None if left_out(model) else composition.shares(model, tokens, late, early)
-        for k, kind in enumerate(composition.KINDS):
-            scores = composition.scores(model, kind, late, early, basis="stored")
-            strength = scores if shares is None else shares[k]
-            for later, earlier in composition.top_pairs(strength, min(n, scores.numel())):
-                pair = {
-                    "later": str(Head(late, later.head)),
-                    "earlier": str(Head(early, earlier.head)),
-                }
-                if shares is not None:
-                    pair["share"] = float(strength[later.head, earlier.head])
-                score = float(scores[later.head, earlier.head])
-                pairs.append({"kind": kind, **pair, "score": score})
-    return pairs
+
+def _none(found: ByLength) -> str:
+    """That no head is one, and of each that matches at some length, what it does in place of induction."""
+    told = []
+    for i, head in enumerate(found.heads):
+        if not (holds := found.holds(i)):
+            continue
+        only, back = by_length.ranges(holds, found.lengths), found.back[i]
+        why = f" and looks {back} back whatever stands there ({found.fixed[i]:.2f})"
+        told.append(f"{head} matches at {only} alone{why * (found.fixed[i] > head_roles.LOOKS)}")
+    if not told and found.heads:
+        top, chance = int(found.matches.max(dim=0).values.argmax()), max(found.chance)
+        told = [
+            f"{found.heads[top]} matches best, {float(found.matches[:, top].max()):.2f} at most; chance, {chance:.2f}"
+        ]
+    return "; ".join(["no head does induction", *told]) + f", on {_asked(found)}"
 
 
 def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
-    """Costliest edges into the head that matches best, by cutting: the induction circuit.
+    """The induction circuit by cutting: the costliest edges into the head that matches best.
 
-    The cost is the rise of the loss on the second copy without the edge. [nats per token]
+    What the loss on the second copy rises by without each. [nats per token]
     """
     if why := left_out(model, *general.all_but(general.OUTPUTS), layers=2):
         return why
@@ -175,22 +173,12 @@ def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
     return sorted(costs, key=lambda edge: -edge["nats"])[:n]
 
 
-def of_terms(model: Transformer) -> dict[str, float] | str:
-    """Loss on the second copy with paths through at most 0, 1, … heads, patterns and norms held."""
-    takes = general.all_but(general.OUTPUTS)
-    if why := left_out(model, *takes, layers=model.config.n_layers):
-        return why
-    tokens, targets = _second_copy(model)
-    linear = layer_norm.freeze(model, tokens)
-    losses = term_importance.losses(linear, tokens, targets)
-    counted = int((targets != -100).sum())
-    return {name: float(of_part.sum()) / counted for name, of_part in losses.items()}
-
-
 def _second_copy(model: Transformer) -> tuple[torch.Tensor, torch.Tensor]:
-    tokens = head_roles.twice(model.config)[head_roles.LENGTHS.index(head_roles.LENGTH)][:PASSAGES]
-    tokens = tokens.to(model.W_E.device)
-    return tokens, repeats.targets_of_copy(tokens, (tokens.shape[1] - 1) // 2, 1)
+    """Passages of the middle length that come twice, and the targets of the second copy."""
+    tokens = head_roles.twice(model.config)[1][:PASSAGES].to(model.W_E.device)
+    targets = repeats.targets_of_copy(tokens, head_roles.lengths(model.config)[1], 1)
+    targets[:, -1] = -100  # of a copy that is cut short, nothing comes after the last token
+    return tokens, targets
 
 
 def _with_few_tokens(subject: Subject) -> Subject:
@@ -213,9 +201,9 @@ def _random_text(n_vocab: int) -> torch.Tensor:
 
 
 def of_rules(subject: Subject) -> list[dict[str, Any]]:
-    """Rules of the scorecard that need no text: with threshold, controls, power and interval.
+    """The rules of the scorecard that need no text: with threshold, controls, power and interval.
 
-    A rule with "tokens" in its row was measured on a part of the vocabulary.
+    Those that say on how many tokens they were measured take only so many of the vocabulary.
     """
     rows, few = [], _with_few_tokens(subject)
     for name in ALL_FORMS:
@@ -251,14 +239,16 @@ def of_rules(subject: Subject) -> list[dict[str, Any]]:
 
 @torch.no_grad()
 def of_model(source: str | Path, config: own_model.Config = None, **how: Any) -> dict[str, Any]:
-    """Card as data. Arguments as for `own_model.read`.
+    """The card as data. Arguments as for `own_model.read`.
 
     Raises:
         UserError: if there is no such model, or its contexts or its vocabulary are too small.
     """
     loaded = own_model.read(source, config, **how)
     model = loaded.model
+    found = by_length.measured(model)  # before anything that takes long refuses the model
     card = {
+        "schema": SCHEMA.name,
         "model": {
             "source": str(source), "begin": how.get("begin", 0),
             "sha256": " ".join(map(files.sha256, own_model.files_of(source))),
@@ -266,26 +256,25 @@ def of_model(source: str | Path, config: own_model.Config = None, **how: Any) ->
         },
         "read": loaded.told,
         "made by": f"transformer_circuits {version('transformer_circuits')}, torch {torch.__version__}",
-        "induction": does_induction(model),  # before anything that takes long refuses the model
-        "heads": of_heads(model),
-        "composition": of_composition(model),
+        "by length": of_lengths(found),
+        "heads": of_heads(model, found),
         "edges": of_edges(model),
-        "terms": of_terms(model),
-        "tokens": [tokens.tolist() for tokens in head_roles.twice(model.config)],
+        "tokens": {
+            "by length": [by_length.twice(model.config, n).tolist() for n in found.lengths],
+            "heads": [tokens.tolist() for tokens in head_roles.twice(model.config)],
+        },
         # Last, for their controls are whole models, too.
         "rules": of_rules(
             Subject(str(source), model, _random_text(model.config.n_vocab), readers_own=True)
         ),
     }  # fmt: skip
     verdict = next((row["verdict"] for row in card["rules"] if row["rule"] == EXISTS), "")
-    return _finite(card | {"induction": does_induction(model, verdict)})
+    return _finite({"induction": does_induction(model, found, verdict), **card})
 
 
 def _finite(value: Any) -> Any:
-    """Part of the card with None in place of numbers that are not finite.
-
-    Such numbers are a control without any case of the rule, or the score of a head that writes
-    nothing.
+    """A part of the card in which None stands for what has no number: a control without any case of
+    what a rule speaks of, or the score of a head that writes nothing.
     """
     if isinstance(value, Mapping):
         return {name: _finite(part) for name, part in value.items()}
@@ -295,17 +284,16 @@ def _finite(value: Any) -> Any:
 
 
 SECTIONS: Mapping[str, str] = {
+    "by length": "Random tokens that come twice, by length: how often the right one is first, and who matches",
     "rules": "The rules that apply, each with its controls and what was planted",
     "heads": "Every head, by where it looks on random tokens that come twice",
-    "composition": "Composition: which share of what a head reads another wrote, and scores as stored",
     "edges": "The induction circuit by cutting: what the second copy costs more without an edge [nats]",
-    "terms": "What the second copy costs with paths through at most so many heads [nats]",
 }
 READ = {"read": "How the file was read: its tensors, and its settings, used and not"}
 
 
 def page(card: Mapping[str, Any]) -> str:
-    """Card as one HTML page that loads nothing."""
+    """The card as one HTML page that loads nothing."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8><title>Card of a model</title>"
         "<style>body{font:16px/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
@@ -336,7 +324,7 @@ def _table(section: Any) -> str:
 
 
 def _said(value: Any) -> str:
-    """Text of a cell: an interval as one, a number to three places."""
+    """A cell: an interval as one, a number to three places."""
     if isinstance(value, float):
         return written(value, ".3g")
     if isinstance(value, Mapping):
@@ -349,12 +337,12 @@ def _said(value: Any) -> str:
 
 
 def read(place: Path) -> str:
-    """Statement on induction in the card beside a page."""
+    """What the card beside a page says of induction."""
     return json.loads(place.with_suffix(".json").read_text(encoding="utf-8"))["induction"]
 
 
 def write(source: str | Path, folder: Path, config: own_model.Config = None, **how: Any) -> Path:
-    """Write `card.json` and `card.html` into a folder; returns the path of the second."""
+    """Write `card.json` and `card.html` into a folder; the second is given back."""
     card = of_model(source, config, **how)
     for name, text in (
         ("card.json", files.as_json(card, indent=1) + "\n"),

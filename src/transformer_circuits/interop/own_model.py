@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -57,7 +57,7 @@ def read(
     source: str | Path | Mapping[str, Tensor],
     config: Config = None,
     *,
-    begin: int = 0,
+    begin: int | None = 0,
     names: reading.Names | str | Path | None = None,
     check: Check | None = None,
 ) -> Loaded:
@@ -80,8 +80,9 @@ def read(
     the config, under "names". A path is that of a JSON file of them.
     `check`: the author's logits of some tokens. Where several readings fit the file, the one that gives
     these logits is taken; where none does, the message says at which layer the model leaves them.
-    `begin`: which token opens contexts over there. The book's analyses take 0 for it; so these two
-    tokens change places, in W_E and in W_U, and whoever has tokens of theirs must swap them, too.
+    `begin`: which token opens contexts over there; None, if none does, and the model is asked without.
+    The book's analyses take 0 for it; so these two tokens change places, in W_E and in W_U, and whoever
+    has tokens of theirs must swap them, too.
 
     A model of the paper's form comes back as a `Transformer`. Any other is a `GeneralTransformer`, whose
     `forms` say what it has that the paper's has not; an analysis that does not know one of them refuses
@@ -222,6 +223,9 @@ def _checked(loaded: Loaded, source: object, begin: Any) -> Loaded:
     model = loaded.model
     _require_finite(model, source)
     n_vocab = model.config.n_vocab
+    if begin is None:
+        model.config = replace(model.config, begin=False)
+        return loaded
     if type(begin) is not int or not 0 <= begin < n_vocab:
         raise files.UserError(f"begin is {begin!r} but {source} has the tokens 0 to {n_vocab - 1}")
     if begin:
