@@ -85,7 +85,7 @@ student: executed node_modules/.done  ## the book without its solutions, for par
 	$(BIN)/python -m tools book student
 	$(BIN)/python -m tools colab-zip --student
 
-card: .venv/.done  ## the card of any attention-only model: make card MODEL=path-or-hub-name [CONFIG=settings.json] [NAMES=parts.json] [BEGIN=token-or-none]
+card: .venv/.done  ## the card of any attention-only model: make card MODEL=path [CONFIG=settings.json] [NAMES=parts.json] [BEGIN=token-or-none]
 	$(BIN)/python -m transformer_circuits card "$(MODEL)" $(if $(CONFIG),--config "$(CONFIG)") $(if $(NAMES),--names "$(NAMES)") $(if $(BEGIN),--begin "$(BEGIN)")
 
 quick: data/cache/.done lint  ## lint, and the tests of model, text, analyses and the claims' rules: what one runs all day

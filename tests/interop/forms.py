@@ -10,7 +10,11 @@ PLAIN = {
     "attn_only": True, "normalization_type": None, "positional_embedding_type": "shortformer",
 }  # fmt: skip
 STREAM = {"positional_embedding_type": "standard"}
-ROTARY = {"positional_embedding_type": "rotary", "rotary_adjacent_pairs": False}
+ROTARY = {
+    "positional_embedding_type": "rotary",
+    "rotary_adjacent_pairs": False,
+    "rotary_base": 10000.0,
+}
 LN, RMS = ({"normalization_type": kind} for kind in ("LN", "RMS"))
 FORMS = {
     "as in the paper": {},
@@ -141,45 +145,6 @@ def forward(w, c, tokens, instead=(), unread=(), keep=None):
                 keep[i, h] = A, out
         x = x + total
     return normed(w, c, "ln_final", x) @ w["unembed.W_U"] + w["unembed.b_U"]
-
-
-def OV(w, c, head):  # noqa: N802
-    """W_O W_V with the gain before it, [d_model written, d_model read], as layer norm leaves it."""
-    return circuit(w, c, head, "V", w[f"blocks.{head[0]}.attn.W_O"][head[1]]).T
-
-
-def QK(w, c, head):  # noqa: N802
-    """W_Qᵀ W_K, each with the gain before it: [d_model of destination, d_model of source]."""
-    return circuit(w, c, head, "Q", circuit(w, c, head, "K", np.eye(c["d_head"])).T)
-
-
-def circuit(w, c, head, kind, after):
-    layer, h = head
-    W = w[f"blocks.{layer}.attn.W_{kind}"]
-    W = W[h * len(W) // c["n_heads"]] * w.get(f"blocks.{layer}.ln1.w", np.ones(len(W[0])))[:, None]
-    if str(c["normalization_type"])[:2] == "LN":  # nothing reads or writes a mean
-        W = W - W.mean(0)
-        after = after - after.mean(1, keepdims=True) if kind == "V" else after
-    return W @ after
-
-
-def query_bias(w, c, head):
-    """The bias of queries, with that before the gain and with what was added to the stream, times W_K."""
-    at = f"blocks.{head[0]}."
-    W, b = w[at + "attn.W_Q"][head[1]], w[at + "attn.b_Q"][head[1]] + 0
-    if c["normalization_type"] is None:
-        b += sum((w[f"blocks.{i}.attn.b_O"] for i in range(head[0])), np.zeros(len(W))) @ W
-    else:
-        b += w.get(at + "ln1.b", np.zeros(len(W))) @ W
-    return circuit(w, c, head, "K", b)
-
-
-def ends(w, c):
-    """W_E and W_U in the paper's orientation, with the last gain, as layer norm leaves them."""
-    W_E, W_U = w["embed.W_E"].T, w["unembed.W_U"].T * w.get("ln_final.w", 1.0)
-    if str(c["normalization_type"])[:2] == "LN":
-        W_E, W_U = W_E - W_E.mean(0), W_U - W_U.mean(1, keepdims=True)
-    return W_E, W_U
 
 
 def losses(logits, targets):
