@@ -136,7 +136,7 @@ trainings: data/cache/.done  ## make the trainings of data/trainings/plan.toml t
 gain: .venv/.done  ## what a group has learned, of the files of Before and after: make gain FILES="answers/*.json"
 	@$(BIN)/python -m tools gain $(FILES)
 
-test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in TransformerLens 3 and 4 and in nnsight, and models that learn there, here
+test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in TransformerLens 3 and in nnsight, and those of TransformerLens 3 and 4 here
 	$(BIN)/python -m pytest -q -m peers tests/test_peers.py
 	.venv/peers4/bin/python -m pytest -q -m "peers and not hooked" tests/test_peers.py
 

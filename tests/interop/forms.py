@@ -30,7 +30,6 @@ FORMS = {
     "grouped": {"n_key_value_heads": 2},
     "outputs of its own": STREAM | {"d_vocab_out": 5},
     "one head, odd stream": STREAM | {"n_heads": 1, "d_model": 13},
-    "wide values": {"d_value": 8},
     "one layer, scaled": {"n_layers": 1, "attn_scale": 1.5},
     "three layers": STREAM | LN | {"n_layers": 3},
     "a norm at the end alone": STREAM | RMS | {"eps": 1e-3, "norms": "last"},
@@ -52,20 +51,16 @@ def draw(c, seed=0, bias=0.5):
     """Random weights of a form, and no bias zero, nor any gain one."""
     rng = np.random.default_rng(seed)
     d, n, e = c["d_model"], c["n_heads"], c["d_head"]
-    kv, v, out = (
-        c.get("n_key_value_heads", n),
-        c.get("d_value", e),
-        c.get("d_vocab_out", c["d_vocab"]),
-    )
+    kv, out = c.get("n_key_value_heads", n), c.get("d_vocab_out", c["d_vocab"])
     shapes = {"embed.W_E": (c["d_vocab"], d), "unembed.W_U": (d, out), "unembed.b_U": (out,)}
     if c["positional_embedding_type"] in ("standard", "shortformer"):
         shapes["pos_embed.W_pos"] = (c["n_ctx"], d)
     norms = ["ln_final"]
     for i in range(c["n_layers"]):
         a = f"blocks.{i}.attn."
-        shapes |= {a + "W_Q": (n, d, e), a + "W_K": (kv, d, e), a + "W_V": (kv, d, v)}
-        shapes |= {a + "b_Q": (n, e), a + "b_K": (kv, e), a + "b_V": (kv, v)}
-        shapes |= {a + "W_O": (n, v, d), a + "b_O": (d,)}
+        shapes |= {a + "W_Q": (n, d, e), a + "W_K": (kv, d, e), a + "W_V": (kv, d, e)}
+        shapes |= {a + "b_Q": (n, e), a + "b_K": (kv, e), a + "b_V": (kv, e)}
+        shapes |= {a + "W_O": (n, e, d), a + "b_O": (d,)}
         norms.append(f"blocks.{i}.ln1")
     if c["normalization_type"] in ("LN", "RMS"):
         for name in norms:

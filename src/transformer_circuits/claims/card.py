@@ -217,24 +217,40 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def written(value: Any) -> str:
+    """A cell of the text: a number to two places."""
+    if value is None:
+        return "unavailable"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
 def text(card: Mapping[str, Any]) -> str:
     """The card to be read: the headline, and a table for each part that is not long."""
     rule = card["rule"]
+    settings = {name: of for name, of in card["read"].items() if name != "tensors"}
     decided = {name: rule[name] for name in ("claim", "must be", "verdict")}
     parts = {
         "Random tokens that come twice, by length": card["by length"],
         "The rule that the first line follows; one model is one seed": list(decided.items()),
         "Heads, on random tokens that come twice; shares of attention": card["heads"],
         "Edges that are cut: what the second copy then costs more [nats]": card["edges"],
-        "How the file was read": list(card["read"].get("tensors", {}).items()),
+        "How the file was read": [*card["read"].get("tensors", {}).items(), *settings.items()],
     }
     lines = [card["induction"], f"{card['model']['source']}, SHA-256 {card['model']['sha256']}"]
     for title, rows in parts.items():
         if isinstance(rows, str):
-            rows = [(f"left out: {rows}",)]
-        keys = {"headers": "keys"} if rows and isinstance(rows[0], Mapping) else {}
-        table = tabulate(rows, **keys, floatfmt=".2f", maxcolwidths=60, missingval="unavailable")
-        lines += ["", title, "", table]
+            rows = [{"left out": rows}]
+        if not rows:
+            continue
+        pairs = not isinstance(rows[0], Mapping)
+        named = [dict(zip(("", " "), row, strict=True)) for row in rows] if pairs else rows
+        cells = [{name: written(of) for name, of in row.items()} for row in named]
+        lines += [
+            "",
+            title,
+            "",
+            tabulate(cells, headers="keys", disable_numparse=True, maxcolwidths=70),
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -4,12 +4,10 @@ A model that can be written in the paper's form becomes a `Transformer`, any oth
 causal one a `GeneralTransformer`. `reading` says what the tensors are.
 """
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from transformer_circuits.interop import reading, their_settings
@@ -18,6 +16,11 @@ from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.general import GeneralTransformer
 from transformer_circuits.model.transformer import Transformer
 
+GRANTED = (
+    "heads look back alone; scores are divided by √d_head, if no setting says otherwise; tokens enter as they "
+    "are stored; norms stand before what reads. Logits of the author's own code, check=, confirm it"
+)
+"""What no weight tells, and almost all models have."""
 LONG = 1024
 """Tokens of a context that neither a weight nor a setting limits."""
 
@@ -104,7 +107,7 @@ class _Parts:
                 "own, the config must say so, d_vocab_out"
             )
         self.constant = torch.zeros(self.d, dtype=self.dtype)
-        self.n_heads = self.n_kv = self.d_head = self.d_qk = self.d_v = 1
+        self.n_heads = self.n_kv = self.d_head = 1
         self.write("W_E", W_E.T)
         for layer in range(found.n_layers):
             self.attention(layer)
@@ -146,34 +149,26 @@ class _Parts:
     def attention(self, layer: int) -> None:
         at, d = f"blocks.{layer}.attn.", self.d
         W = {x: self.take(f"{at}W_{x}") for x in "QKVO"}  # [head, d_head, d_model]
-        self.n_heads, self.d_qk, _ = W["Q"].shape
-        self.n_kv, self.d_v, _ = W["V"].shape
+        self.n_heads, d_head, _ = W["Q"].shape
+        self.n_kv, self.d_head = len(W["V"]), d_head
         if self.n_heads % self.n_kv:
             raise ValueError(f"{self.n_heads} heads cannot share {self.n_kv} keys and values")
-        d_head = self.d_head = max(self.d_qk, self.d_v)
-        if self.turned and self.d_qk != d_head:
-            raise ValueError(f"values are {self.d_v} wide but rotary queries and keys {self.d_qk}")
-        order = (
-            their_settings.rotary(self.cfg, 1, d_head)[1] if self.turned else torch.arange(d_head)
-        )
+        order = torch.arange(d_head)
+        if self.turned:
+            order = their_settings.rotary(self.cfg, 1, d_head)[1]
         matrices = {}
         for x in "QKV":
-            n, width, _ = W[x].shape
-            b = self.take(f"{at}b_{x}", n, width)
-            both = F.pad(torch.cat([W[x], b[..., None]], dim=2), (0, 0, 0, d_head - width))
-            both = both.repeat_interleave(self.n_heads // n, dim=0)
+            b = self.take(f"{at}b_{x}", len(W[x]), d_head)
+            both = torch.cat([W[x], b[..., None]], dim=2)
+            both = both.repeat_interleave(self.n_heads // len(both), dim=0)
             if x != "V":
                 both = both[:, order]
             if x == "Q":
-                scale = their_settings.attention_scale(self.cfg, width)
-                both = both * scale * math.sqrt(d_head / width)
+                both = both * their_settings.attention_scale(self.cfg, d_head)
             both = both.flatten(0, 1)
             matrices[f"layers.{layer}.W_{x}_concat"] = both[:, :d], both[:, d]
         self.read(f"layers.{layer}.norm", f"blocks.{layer}.ln1", matrices, self.only != "last")
-        self.write(
-            f"layers.{layer}.W_O_concat",
-            F.pad(W["O"], (0, 0, 0, d_head - self.d_v)).flatten(0, 1).T,
-        )
+        self.write(f"layers.{layer}.W_O_concat", W["O"].flatten(0, 1).T)
         self.constant = self.constant + self.centre(self.take(at + "b_O", d))
         if not self.turned:  # softmax does not see what all keys have in common
             name = f"layers.{layer}.W_K_concat"
@@ -206,7 +201,7 @@ def transformer(
     n_ctx = cfg.get("n_ctx", LONG) if W_P is None else len(W_P)
     model = _built(parts, found.n_layers, W_P, int(n_ctx), positions)
     if told is not None:
-        told |= {"tensors": found.told, "settings used": cfg, "settings not used": unused,
+        told |= {"tensors": found.told, "settings used": cfg, "settings not used": unused, "taken for granted": GRANTED,
                  "norm": norm, "positions": positions}  # fmt: skip
     return model
 
@@ -219,8 +214,8 @@ def _built(
     sizes = {"n_layers": n_layers, "n_heads": parts.n_heads, "n_vocab": parts.n_vocab}
     their_settings.require_sizes(
         cfg,
-        {**sizes, "n_key_value_heads": parts.n_kv, "d_model": d, "d_head": parts.d_qk, "d_mlp": 0,
-         "d_value": parts.d_v, "n_ctx": n_ctx, "d_vocab": parts.n_vocab, "d_vocab_out": len(U)},
+        {**sizes, "n_key_value_heads": parts.n_kv, "d_model": d, "d_head": parts.d_head, "d_mlp": 0,
+         "n_ctx": n_ctx, "d_vocab": parts.n_vocab, "d_vocab_out": len(U)},
     )  # fmt: skip
     turned = positions == "rotary"
     read = positions == "standard"

@@ -12,6 +12,7 @@ Where two readings of a shape give different logits, these conventions count, an
 - c_attn, in_proj, Wqkv, to_qkv and to_kv are q, k, v one after the other, and query_key_value is head by
   head, as where these names come from (GPT-2, torch.nn, FlashAttention, GPT-NeoX). Of other joined matrices only
   the order of letters is in the name, and with more than one head their packing is asked for;
+- norms of layers stand before attention, where the end has a norm, too; tokens enter as they are stored;
 - a table of tokens or positions has a row for each; a single matrix of the vocabulary is tied;
 - under TransformerLens's own names, its shapes.
 """
@@ -44,7 +45,7 @@ WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 LETTER = re.compile(
     r"(?:w|b|lin|fc|proj)?(q|query|queries|k|keys?|v|val|values?|o|[qkv]{2,3})(?:s|w|b|proj|lin)?"
 )
-END = r"(?:[._](weight|bias|kernel|scale|embedding))?"
+END = r"(?:[._](weight|bias|kernel|scale|embedding|[wb]))?"
 ALL_THREE = re.compile(rf"(?:.*\.)?(?:c_attn|in_proj|W?_?pack|attn_in){END}")
 IN_BLOCKS = re.compile(rf"(?:.*\.)?(?:c_attn|in_proj|Wqkv|to_q?kv){END}")
 BY_HEAD = re.compile(rf"(?:.*\.)?query_key_value{END}")
@@ -68,7 +69,7 @@ OF_HEADS = ("(head d_head) d_model", "d_model (head d_head)", "head d_head d_mod
 JOINED = tuple(
     axes
     for order in ("qkv head d_head", "head qkv d_head")
-    for axes in (f"({order}) d_model", f"d_model ({order})")
+    for axes in (f"({order}) d_model", f"d_model ({order})", f"{order} d_model")
 )
 TABLE = ("n d_model", "d_model n")
 """Every layout of a matrix of heads, of several in one, and of one outside the layers."""
@@ -139,7 +140,7 @@ class Family:
 
     @property
     def stem(self) -> str:
-        return re.sub(r"[._](weight|bias|kernel|scale)$", "", self.pattern)
+        return re.sub(r"[._](weight|bias|kernel|scale|[wb])$", "", self.pattern)
 
     @property
     def plain(self) -> str:
@@ -282,7 +283,7 @@ class _Reader:
     def _no_weight(self, name: str, W: Tensor) -> bool:
         """Whether it is a mask, a count or a table of angles, all of which may be saved, too."""
         told = {word for component in words(name) for word in component}
-        if name.endswith(numbers.BUFFERS) or told & ANGLES:
+        if name.endswith(numbers.BUFFERS) or ANGLES & {*words(name)[0]}:
             return True
         if W.layout != torch.strided or W.is_meta or W.is_quantized:
             return False
@@ -424,7 +425,6 @@ class _Reader:
         self.n_kv: Any
         self.d_head: Any
         self.n_kv, self.d_head = self.cfg.get("n_key_value_heads"), self.cfg.get("d_head")
-        self.d_value: Any = None
         if self.n_kv is None and any({*"QK"} <= {*f.part} for f in heads):
             self.n_kv = self.n_heads
         heads.sort(key=lambda f: min("QKVO".index(x) for x in f.part[2:]))
@@ -440,8 +440,7 @@ class _Reader:
 
     def _known(self, part: str) -> dict[str, int | None]:
         heads = self.n_kv if not {*"QO"} & {*part} else self.n_heads
-        d_head = self.d_value if part[2:] in ("V", "O") else self.d_head
-        return {"d_model": self.d, "qkv": len(part) - 2, "head": heads, "d_head": d_head}
+        return {"d_model": self.d, "qkv": len(part) - 2, "head": heads, "d_head": self.d_head}
 
     def _fitting(self, f: Family) -> list[str]:
         """The layouts that its shape allows; sizes that it tells are kept."""
@@ -460,8 +459,6 @@ class _Reader:
             self.n_heads, self.d_head = one["head"], one["d_head"]
         if "K" in f.part:
             self.n_kv = self.n_kv or one["head"]
-        if "V" in f.part:
-            self.d_value = one["d_head"]
         return fit
 
     def _settled(self, f: Family, fitting: Mapping[str, list[str]]) -> str:

@@ -14,7 +14,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "n_key_value_heads": ("num_key_value_heads", "n_kv_heads", "n_kv_head", "num_kv_heads"),
     "d_model": ("n_embd", "hidden_size", "embed_dim", "dim", "d_embed", "emb_dim", "embedding_dim"),
     "d_head": ("head_dim", "head_size", "d_k", "dim_head"),
-    "d_value": ("v_head_dim", "d_v"),
     "d_mlp": ("intermediate_size", "n_inner", "d_ff", "ffn_dim", "dim_feedforward", "mlp_dim"),
     "n_ctx": ("n_positions", "max_position_embeddings", "block_size", "context_length", "max_seq_len",
               "seq_len", "max_len"),
@@ -32,7 +31,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What is used, and by which other names it is known."""
 CANONICAL = {other: name for name, others in NAMES.items() for other in (name, *others)}
-SIZES = ("n_layers", "n_heads", "n_key_value_heads", "d_model", "d_head", "d_value", "d_mlp", "n_ctx",
+SIZES = ("n_layers", "n_heads", "n_key_value_heads", "d_model", "d_head", "d_mlp", "n_ctx",
          "d_vocab", "d_vocab_out")  # fmt: skip
 SWITCHES = ("attn_only", "use_attn_scale", "shortformer_pos", "rotary_adjacent_pairs",
             "tie_word_embeddings", "norm_first")  # fmt: skip
@@ -57,7 +56,7 @@ HARMLESS = re.compile(
     r"|_.*|.*version|architectures|original_architecture|model_name|name|.*dtype|.*b?float16.*|attn_implementation"
     r"|use_cache|use_hook_.*|use_attn_(?:in|result)|use_split_qkv_input|.*split_attention_weights|flash(?:_attn)?"
     r"|ungroup_grouped_query_attention|from_checkpoint|checkpoint_.*|.*devices?|trust_remote_code|compile"
-    r"|load_in_4bit|reorder_and_upcast_attn|layer_norm_folding|uses_rms_norm|n_params|is_.*_?model|is_multimodal"
+    r"|load_in_4bit|reorder_and_upcast_attn|layer_norm_folding|uses_rms_norm|n_params|is_.*_?model|is_multimodal|is_stateful"
     # of tokens and of what is done with logits
     r"|.*tokenizer.*|.*_token(?:_id)?|default_p.*|is_decoder|return_dict.*|output_.*|summary_.*"
     r"|task_specific_params|id2label|label2id|temperature|top_[kp]|(?:max|min)_length"
@@ -181,7 +180,7 @@ def require_sizes(cfg: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
     for name, value in cfg.items():
         if name not in SIZES or value == -1 or (name == "d_mlp" and cfg.get("attn_only")):
             continue
-        if not sizes["n_layers"] and name in ("n_heads", "n_key_value_heads", "d_head", "d_value"):
+        if not sizes["n_layers"] and name in ("n_heads", "n_key_value_heads", "d_head"):
             continue  # no weight is of these
         if value != sizes[name]:
             has = f"have {sizes[name]}" if name != "d_mlp" else "have no MLPs"
