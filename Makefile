@@ -85,8 +85,8 @@ student: executed node_modules/.done  ## the book without its solutions, for par
 	$(BIN)/python -m tools book student
 	$(BIN)/python -m tools colab-zip --student
 
-card: .venv/.done  ## the card of any attention-only model: make card MODEL=path-or-hub-name [CONFIG=settings.json] [NAMES=parts.json]
-	$(BIN)/python -m transformer_circuits card "$(MODEL)" $(if $(CONFIG),--config "$(CONFIG)") $(if $(NAMES),--names "$(NAMES)")
+card: .venv/.done  ## the card of any attention-only model: make card MODEL=path [CONFIG=settings.json] [NAMES=parts.json] [BEGIN=token-or-none]
+	$(BIN)/python -m transformer_circuits card "$(MODEL)" $(if $(CONFIG),--config "$(CONFIG)") $(if $(NAMES),--names "$(NAMES)") $(if $(BEGIN),--begin "$(BEGIN)")
 
 quick: data/cache/.done lint  ## lint, and the tests of model, text, analyses and the claims' rules: what one runs all day
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow" tests/model tests/text tests/analysis \
@@ -136,7 +136,7 @@ trainings: data/cache/.done  ## make the trainings of data/trainings/plan.toml t
 gain: .venv/.done  ## what a group has learned, of the files of Before and after: make gain FILES="answers/*.json"
 	@$(BIN)/python -m tools gain $(FILES)
 
-test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in TransformerLens 3 and 4 and in nnsight, and models that learn there, here
+test-peers: .venv/.peers .venv/peers4/.done data/cache/.done  ## our models in TransformerLens 3 and in nnsight, and those of TransformerLens 3 and 4 here
 	$(BIN)/python -m pytest -q -m peers tests/test_peers.py
 	.venv/peers4/bin/python -m pytest -q -m "peers and not hooked" tests/test_peers.py
 

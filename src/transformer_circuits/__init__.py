@@ -7,7 +7,7 @@ Imports only go down this list; `make lint` holds the order (`pyproject.toml`, i
 | `__main__` | the command line |
 | `claims` | claims, their rules, their measurements, their verdicts |
 | `experiments` | long runs: measurements along them, and their records |
-| `interop` | models of others as ours, and ours as theirs |
+| `interop` | models of others as ours |
 | `analysis` | the paper: circuits in the weights, and behaviour of heads on text |
 | `training` | training of models, and trained models on disk |
 | `model` | the mathematics |

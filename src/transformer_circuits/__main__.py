@@ -60,12 +60,14 @@ def evaluate(name: str) -> None:
     print(f"(two standard errors over {len(loss)} windows)")
 
 
-def card(model: str, config: Path | None, names: Path | None, begin: int, folder: Path) -> None:
+def card(
+    model: str, config: Path | None, names: Path | None, begin: int | None, folder: Path
+) -> None:
     """Write the card of any attention-only model: its heads, its circuits, and the rules that apply."""
     from transformer_circuits.claims import card
 
-    page = card.write(model, folder, config, names=names, begin=begin)
-    print(f"{card.read(page)}\nThe card is at {page}, and as data beside it")
+    print(card.write(model, folder, config, names=names, begin=begin))
+    print(f"{folder}/card.txt is this text; {folder}/card.json has all of it as data")
 
 
 def execute(chapters: list[str], again: bool) -> None:
@@ -102,6 +104,10 @@ def chapters() -> None:
     first_cell.write()
 
 
+def _token(text: str) -> int | None:
+    return None if text == "none" else int(text)
+
+
 def option(*names: str, **options: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Argument of a command, as `argparse` takes it."""
     return names, options
@@ -125,10 +131,10 @@ COMMANDS: dict[str, tuple] = {
     "eval": (evaluate, option("name")),
     "card": (
         card,
-        option("model", metavar="MODEL", help="a folder, a file of weights, or a name on a model hub"),
+        option("model", metavar="MODEL", help="a folder, or a file of weights"),
         option("--config", type=Path, help="a JSON file of settings, where none lies beside the weights"),
         option("--names", type=Path, help="a JSON file that says which tensor is which part, where that is unclear"),
-        option("--begin", type=int, default=0, help="which token opens contexts over there"),
+        option("--begin", type=_token, default=0, help="which token opens contexts over there, or none"),
         option("--folder", type=Path, default=Path("_build/card"), help="where it is written"),
     ),
     "execute": (

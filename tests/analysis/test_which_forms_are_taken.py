@@ -17,6 +17,7 @@ import torch
 from transformer_circuits import analysis, files
 from transformer_circuits.analysis import (
     ablation,
+    by_length,
     causal_scrubbing,
     composition,
     edge_effects,
@@ -81,6 +82,7 @@ CALLS = {
     ablation.with_output: lambda f, m, t, x: f(m, t, (0, 1), t.head_outputs[0][:, 0]),
     ablation.loss_increase: lambda f, m, t, x: f(m, x.IN, x.OUT),
     ablation.losses_at: lambda f, m, t, x: f(m, STREAM, torch.tensor([20, 40])),
+    by_length.measured: lambda f, m, t, x: f(m).matches,
     causal_scrubbing.losses: lambda f, m, t, x: f(m, x.IN, x.OUT, [(1, 2)], (0, 3)),
     composition.reader: lambda f, m, t, x: f(m, "K", (1, 2)),
     composition.scores: lambda f, m, t, x: f(m, "K", basis="stored"),
@@ -226,8 +228,8 @@ def padded(M, model):
 
 def numpy_scores(w, c, kind, layers=(1, 0)):
     def score(later, earlier):
-        read = {"V": forms.OV, "K": forms.QK, "Q": lambda *a: forms.QK(*a).T}[kind](w, c, later)
-        wrote = forms.OV(w, c, earlier)
+        read = {"V": OV, "K": QK, "Q": lambda *a: QK(*a).T}[kind](w, c, later)
+        wrote = OV(w, c, earlier)
         return np.linalg.norm(read @ wrote) / np.linalg.norm(read) / np.linalg.norm(wrote)
 
     every = range(c["n_heads"])
@@ -282,20 +284,66 @@ def looks(n):
         near, rests = patterns.by_distance(A, 2), patterns.to_begin(A)
         matches = induction.prefix_matching_score(A, tokens)
         of_lengths.append(torch.stack([*near.T, rests, matches], dim=1))
-    shares = torch.stack(of_lengths)  # [length, head, what]
-    by_length = shares[..., -1].T.tolist()
-    means = shares.mean(dim=0).tolist()
-    return [(*row, tuple(matches)) for row, matches in zip(means, by_length, strict=True)]
+    return torch.stack(of_lengths).mean(dim=0).tolist()
 
 
 def matched(n):
     """Prefix matching of the last layer's heads, of the same."""
-    return torch.tensor([row[-2] for row in looks(n)[-n.c["n_heads"] :]])
+    return torch.tensor([row[-1] for row in looks(n)[-n.c["n_heads"] :]])
+
+
+def OV(w, c, head):  # noqa: N802
+    """W_O W_V with the gain before it, [d_model written, d_model read], as layer norm leaves it."""
+    return circuit(w, c, head, "V", w[f"blocks.{head[0]}.attn.W_O"][head[1]]).T
+
+
+def QK(w, c, head):  # noqa: N802
+    """W_Qᵀ W_K, each with the gain before it: [d_model of destination, d_model of source]."""
+    return circuit(w, c, head, "Q", circuit(w, c, head, "K", np.eye(c["d_head"])).T)
+
+
+def circuit(w, c, head, kind, after):
+    layer, h = head
+    W = w[f"blocks.{layer}.attn.W_{kind}"]
+    W = W[h * len(W) // c["n_heads"]] * w.get(f"blocks.{layer}.ln1.w", np.ones(len(W[0])))[:, None]
+    if str(c["normalization_type"])[:2] == "LN":  # nothing reads or writes a mean
+        W = W - W.mean(0)
+        after = after - after.mean(1, keepdims=True) if kind == "V" else after
+    return W @ after
+
+
+def query_bias(w, c, head):
+    """The bias of queries, with that before the gain and with what was added to the stream, times W_K."""
+    at = f"blocks.{head[0]}."
+    W, b = w[at + "attn.W_Q"][head[1]], w[at + "attn.b_Q"][head[1]] + 0
+    if c["normalization_type"] is None:
+        b += sum((w[f"blocks.{i}.attn.b_O"] for i in range(head[0])), np.zeros(len(W))) @ W
+    else:
+        b += w.get(at + "ln1.b", np.zeros(len(W))) @ W
+    return circuit(w, c, head, "K", b)
+
+
+def ends(w, c):
+    """W_E and W_U in the paper's orientation, with the last gain, as layer norm leaves them."""
+    W_E, W_U = w["embed.W_E"].T, w["unembed.W_U"].T * w.get("ln_final.w", 1.0)
+    if str(c["normalization_type"])[:2] == "LN":
+        W_E, W_U = W_E - W_E.mean(0), W_U - W_U.mean(1, keepdims=True)
+    return W_E, W_U
+
+
+def matched_by_length(n, lengths):
+    """Prefix matching of every head, where passages of each length come twice."""
+    scores = []
+    for length in lengths:
+        tokens = by_length.twice(n.config, length)[:, :-1]
+        A = torch.cat(n.trace(tokens).patterns, dim=1)
+        scores.append(induction.prefix_matching_score(A, tokens))
+    return torch.stack(scores)
 
 
 def of_tokens(n, circuit, out=False):
     """A circuit of the stream as one of tokens, and of outputs if it ends there."""
-    W_E, W_U = forms.ends(n.w, n.c)
+    W_E, W_U = ends(n.w, n.c)
     return torch.from_numpy((W_U if out else W_E.T) @ circuit @ W_E)
 
 
@@ -303,31 +351,29 @@ def with_bias(n, head):
     """W_QK of a model with biases of queries, in the wide stream."""
     wide = np.zeros((len(n.W_E), len(n.W_E)))
     d = n.c["d_model"]
-    wide[:d, :d], wide[d, :d] = forms.QK(n.w, n.c, head), forms.query_bias(n.w, n.c, head)
+    wide[:d, :d], wide[d, :d] = QK(n.w, n.c, head), query_bias(n.w, n.c, head)
     return torch.from_numpy(wide)
 
 
 def of_tokens_with_bias(n, head):
-    W_E, _ = forms.ends(n.w, n.c)
-    return of_tokens(n, forms.QK(n.w, n.c, head)) + torch.from_numpy(
-        forms.query_bias(n.w, n.c, head) @ W_E
-    )
+    W_E, _ = ends(n.w, n.c)
+    return of_tokens(n, QK(n.w, n.c, head)) + torch.from_numpy(query_bias(n.w, n.c, head) @ W_E)
 
 
 def matching(n):
-    W_E, _ = forms.ends(n.w, n.c)
-    moved = forms.OV(n.w, n.c, (0, 3)) @ W_E
-    reads = W_E.T @ forms.QK(n.w, n.c, (1, 2)) + forms.query_bias(n.w, n.c, (1, 2))
+    W_E, _ = ends(n.w, n.c)
+    moved = OV(n.w, n.c, (0, 3)) @ W_E
+    reads = W_E.T @ QK(n.w, n.c, (1, 2)) + query_bias(n.w, n.c, (1, 2))
     return torch.from_numpy(reads @ moved)
 
 
 RIGHT = {
-    heads.W_OV: lambda n, m, t, x: padded(forms.OV(n.w, n.c, (1, 2)), m),
+    heads.W_OV: lambda n, m, t, x: padded(OV(n.w, n.c, (1, 2)), m),
     heads.W_QK: lambda n, m, t, x: with_bias(n, (1, 2)),
-    heads.full_ov: lambda n, m, t, x: of_tokens(n, forms.OV(n.w, n.c, (1, 2)), out=True),
+    heads.full_ov: lambda n, m, t, x: of_tokens(n, OV(n.w, n.c, (1, 2)), out=True),
     heads.full_qk: lambda n, m, t, x: of_tokens_with_bias(n, (0, 2)),
     composition.scores: lambda n, m, t, x: numpy_scores(n.w, n.c, "K"),
-    composition.reader: lambda n, m, t, x: padded(forms.QK(n.w, n.c, (1, 2)), m),
+    composition.reader: lambda n, m, t, x: padded(QK(n.w, n.c, (1, 2)), m),
     composition.matching: lambda n, m, t, x: matching(n),
     composition.impossible: lambda n, m, t, x: {
         layers: composition.apart(numpy_scores(n.w, n.c, "K", layers), layers)
@@ -349,7 +395,8 @@ RIGHT = {
     patterns.of_all_layers: lambda n, m, t, x: n.trace(x.IN).patterns,
     patterns.stream_at: lambda n, m, t, x: n(x.IN)[:, PLACES],
     layer_norm.freeze: lambda n, m, t, x: n(x.IN),
-    head_roles.census: lambda n, m, t, x: looks(n),
+    by_length.measured: lambda n, m, t, x: matched_by_length(n, by_length.measured(m).lengths),
+    head_roles.census: lambda n, m, t, x: [tuple(row) for row in looks(n)],
     head_roles.matching: lambda n, m, t, x: matched(n),
     head_roles.induction_head: lambda n, m, t, x: (1, int(matched(n).argmax())),
     head_roles.previous_token_head: lambda n, m, t, x: (0, looks_back(n, STREAM)[1]),

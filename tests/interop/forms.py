@@ -1,18 +1,20 @@
 """Models of every form, drawn at random, and their forward pass in NumPy alone, in another way than ours.
 
-Weights have TransformerLens's names and shapes. Nothing of the package is imported here, and PyTorch
-only hands numbers over.
+Weights have TransformerLens's names and shapes. Nothing of the package is imported here.
 """
 
 import numpy as np
-import torch
 
 PLAIN = {
     "n_layers": 2, "n_heads": 4, "d_model": 14, "d_head": 6, "n_ctx": 11, "d_vocab": 17,
     "attn_only": True, "normalization_type": None, "positional_embedding_type": "shortformer",
 }  # fmt: skip
 STREAM = {"positional_embedding_type": "standard"}
-ROTARY = {"positional_embedding_type": "rotary", "rotary_adjacent_pairs": False}
+ROTARY = {
+    "positional_embedding_type": "rotary",
+    "rotary_adjacent_pairs": False,
+    "rotary_base": 10000.0,
+}
 LN, RMS = ({"normalization_type": kind} for kind in ("LN", "RMS"))
 FORMS = {
     "as in the paper": {},
@@ -28,7 +30,6 @@ FORMS = {
     "grouped": {"n_key_value_heads": 2},
     "outputs of its own": STREAM | {"d_vocab_out": 5},
     "one head, odd stream": STREAM | {"n_heads": 1, "d_model": 13},
-    "wide values": {"d_value": 8},
     "one layer, scaled": {"n_layers": 1, "attn_scale": 1.5},
     "three layers": STREAM | LN | {"n_layers": 3},
     "a norm at the end alone": STREAM | RMS | {"eps": 1e-3, "norms": "last"},
@@ -50,20 +51,16 @@ def draw(c, seed=0, bias=0.5):
     """Random weights of a form, and no bias zero, nor any gain one."""
     rng = np.random.default_rng(seed)
     d, n, e = c["d_model"], c["n_heads"], c["d_head"]
-    kv, v, out = (
-        c.get("n_key_value_heads", n),
-        c.get("d_value", e),
-        c.get("d_vocab_out", c["d_vocab"]),
-    )
+    kv, out = c.get("n_key_value_heads", n), c.get("d_vocab_out", c["d_vocab"])
     shapes = {"embed.W_E": (c["d_vocab"], d), "unembed.W_U": (d, out), "unembed.b_U": (out,)}
     if c["positional_embedding_type"] in ("standard", "shortformer"):
         shapes["pos_embed.W_pos"] = (c["n_ctx"], d)
     norms = ["ln_final"]
     for i in range(c["n_layers"]):
         a = f"blocks.{i}.attn."
-        shapes |= {a + "W_Q": (n, d, e), a + "W_K": (kv, d, e), a + "W_V": (kv, d, v)}
-        shapes |= {a + "b_Q": (n, e), a + "b_K": (kv, e), a + "b_V": (kv, v)}
-        shapes |= {a + "W_O": (n, v, d), a + "b_O": (d,)}
+        shapes |= {a + "W_Q": (n, d, e), a + "W_K": (kv, d, e), a + "W_V": (kv, d, e)}
+        shapes |= {a + "b_Q": (n, e), a + "b_K": (kv, e), a + "b_V": (kv, e)}
+        shapes |= {a + "W_O": (n, e, d), a + "b_O": (d,)}
         norms.append(f"blocks.{i}.ln1")
     if c["normalization_type"] in ("LN", "RMS"):
         for name in norms:
@@ -80,6 +77,8 @@ def draw(c, seed=0, bias=0.5):
 
 
 def as_tensors(weights):
+    import torch  # for nothing else, so that a program without it can use the rest
+
     return {name: torch.from_numpy(W) for name, W in weights.items()}
 
 
@@ -141,45 +140,6 @@ def forward(w, c, tokens, instead=(), unread=(), keep=None):
                 keep[i, h] = A, out
         x = x + total
     return normed(w, c, "ln_final", x) @ w["unembed.W_U"] + w["unembed.b_U"]
-
-
-def OV(w, c, head):  # noqa: N802
-    """W_O W_V with the gain before it, [d_model written, d_model read], as layer norm leaves it."""
-    return circuit(w, c, head, "V", w[f"blocks.{head[0]}.attn.W_O"][head[1]]).T
-
-
-def QK(w, c, head):  # noqa: N802
-    """W_Qᵀ W_K, each with the gain before it: [d_model of destination, d_model of source]."""
-    return circuit(w, c, head, "Q", circuit(w, c, head, "K", np.eye(c["d_head"])).T)
-
-
-def circuit(w, c, head, kind, after):
-    layer, h = head
-    W = w[f"blocks.{layer}.attn.W_{kind}"]
-    W = W[h * len(W) // c["n_heads"]] * w.get(f"blocks.{layer}.ln1.w", np.ones(len(W[0])))[:, None]
-    if str(c["normalization_type"])[:2] == "LN":  # nothing reads or writes a mean
-        W = W - W.mean(0)
-        after = after - after.mean(1, keepdims=True) if kind == "V" else after
-    return W @ after
-
-
-def query_bias(w, c, head):
-    """The bias of queries, with that before the gain and with what was added to the stream, times W_K."""
-    at = f"blocks.{head[0]}."
-    W, b = w[at + "attn.W_Q"][head[1]], w[at + "attn.b_Q"][head[1]] + 0
-    if c["normalization_type"] is None:
-        b += sum((w[f"blocks.{i}.attn.b_O"] for i in range(head[0])), np.zeros(len(W))) @ W
-    else:
-        b += w.get(at + "ln1.b", np.zeros(len(W))) @ W
-    return circuit(w, c, head, "K", b)
-
-
-def ends(w, c):
-    """W_E and W_U in the paper's orientation, with the last gain, as layer norm leaves them."""
-    W_E, W_U = w["embed.W_E"].T, w["unembed.W_U"].T * w.get("ln_final.w", 1.0)
-    if str(c["normalization_type"])[:2] == "LN":
-        W_E, W_U = W_E - W_E.mean(0), W_U - W_U.mean(1, keepdims=True)
-    return W_E, W_U
 
 
 def losses(logits, targets):

@@ -15,6 +15,14 @@ E = D // H
 PLAIN = {"n_heads": H, "normalization_type": None, "positional_embedding_type": "standard"}
 
 
+def heads(x, n=H):
+    return x.unflatten(-1, (n, -1)).transpose(1, 2)
+
+
+def joined(x):
+    return x.transpose(1, 2).flatten(2)
+
+
 def attend(q, k, v):
     """[…, pos, d_head] each."""
     scores = q @ k.mT / math.sqrt(q.shape[-1])
@@ -22,12 +30,9 @@ def attend(q, k, v):
     return scores.masked_fill(future, -math.inf).softmax(-1) @ v
 
 
-def heads(x, n=H):
-    return x.unflatten(-1, (n, -1)).transpose(1, 2)
-
-
-def joined(x):
-    return x.transpose(1, 2).flatten(2)
+def mixed(q, k, v, n=H):
+    """[batch, pos, head · d_head] each: heads side by side."""
+    return joined(attend(heads(q, n), heads(k, n), heads(v, n)))
 
 
 def turned(x, adjacent, base=10000.0):
@@ -37,6 +42,19 @@ def turned(x, adjacent, base=10000.0):
     a, b = (x[..., ::2], x[..., 1::2]) if adjacent else x.chunk(2, -1)
     a, b = a * cos - b * sin, b * cos + a * sin
     return torch.stack([a, b], -1).flatten(-2) if adjacent else torch.cat([a, b], -1)
+
+
+def made(**children):
+    """A module with these, as if it had a class; shapes are of bare parameters."""
+    module = nn.Module()
+    for name, child in children.items():
+        bare = isinstance(child, tuple)
+        setattr(module, name, nn.Parameter(torch.empty(child)) if bare else child)
+    return module
+
+
+def stack(of):
+    return nn.ModuleList(of() for _ in range(N))
 
 
 class NanoGPT(nn.Module):
@@ -49,35 +67,28 @@ class NanoGPT(nn.Module):
         "vocab_size": V,
         "n_layer": N,
         "bias": True,
-        "dropout": 0.0,
     }
-
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.ln_1 = nn.LayerNorm(D)
-            self.attn = nn.ModuleDict({"c_attn": nn.Linear(D, 3 * D), "c_proj": nn.Linear(D, D)})
-            self.attn.register_buffer("bias", torch.ones(C, C).tril().view(1, 1, C, C))
-
-        def forward(self, x):
-            q, k, v = map(heads, self.attn["c_attn"](self.ln_1(x)).split(D, dim=2))
-            return x + self.attn["c_proj"](joined(attend(q, k, v)))
 
     def __init__(self):
         super().__init__()
-        parts = {"wte": nn.Embedding(V, D), "wpe": nn.Embedding(C, D), "ln_f": nn.LayerNorm(D)}
-        self.transformer = nn.ModuleDict(
-            {**parts, "h": nn.ModuleList(self.Block() for _ in range(N))}
+
+        def block():
+            attn = made(c_attn=nn.Linear(D, 3 * D), c_proj=nn.Linear(D, D))
+            attn.register_buffer("bias", torch.ones(C, C).tril().view(1, 1, C, C))
+            return made(ln_1=nn.LayerNorm(D), attn=attn)
+
+        self.transformer = made(
+            wte=nn.Embedding(V, D), wpe=nn.Embedding(C, D), h=stack(block), ln_f=nn.LayerNorm(D)
         )
         self.lm_head = nn.Linear(D, V, bias=False)
-        self.lm_head.weight = self.transformer["wte"].weight
+        self.lm_head.weight = self.transformer.wte.weight
 
     def forward(self, t):
         m = self.transformer
-        x = m["wte"](t) + m["wpe"](torch.arange(t.shape[1]))
-        for block in m["h"]:
-            x = block(x)
-        return self.lm_head(m["ln_f"](x))
+        x = m.wte(t) + m.wpe(torch.arange(t.shape[1]))
+        for block in m.h:
+            x = x + block.attn.c_proj(mixed(*block.attn.c_attn(block.ln_1(x)).split(D, dim=2)))
+        return self.lm_head(m.ln_f(x))
 
 
 class LectureHeads(nn.Module):
@@ -85,82 +96,66 @@ class LectureHeads(nn.Module):
 
     config = {"n_layer": N}
 
-    class Head(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.key, self.query, self.value = (nn.Linear(D, E, bias=False) for _ in range(3))
-            self.register_buffer("tril", torch.ones(C, C).tril())
-
-        def forward(self, x):
-            return attend(self.query(x), self.key(x), self.value(x))
-
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.sa = nn.Module()
-            self.sa.heads = nn.ModuleList(LectureHeads.Head() for _ in range(H))
-            self.sa.proj = nn.Linear(D, D)
-            self.ln1 = nn.LayerNorm(D)
-
-        def forward(self, x):
-            y = self.ln1(x)
-            return x + self.sa.proj(torch.cat([h(y) for h in self.sa.heads], -1))
-
     def __init__(self):
         super().__init__()
+
+        def head():
+            one = made(**{x: nn.Linear(D, E, bias=False) for x in ("key", "query", "value")})
+            one.register_buffer("tril", torch.ones(C, C).tril())
+            return one
+
+        def block():
+            of_heads = nn.ModuleList(head() for _ in range(H))
+            return made(sa=made(heads=of_heads, proj=nn.Linear(D, D)), ln1=nn.LayerNorm(D))
+
         self.token_embedding_table = nn.Embedding(V, D)
         self.position_embedding_table = nn.Embedding(C, D)
-        self.blocks = nn.Sequential(*(self.Block() for _ in range(N)))
-        self.ln_f = nn.LayerNorm(D)
-        self.lm_head = nn.Linear(D, V)
+        self.blocks = stack(block)
+        self.ln_f, self.lm_head = nn.LayerNorm(D), nn.Linear(D, V)
 
     def forward(self, t):
-        x = self.token_embedding_table(t) + self.position_embedding_table(torch.arange(t.shape[1]))
-        return self.lm_head(self.ln_f(self.blocks(x)))
+        x = self.token_embedding_table(t)
+        x = x + self.position_embedding_table(torch.arange(t.shape[1]))
+        for block in self.blocks:
+            y = block.ln1(x)
+            each = [attend(h.query(y), h.key(y), h.value(y)) for h in block.sa.heads]
+            x = x + block.sa.proj(torch.cat(each, -1))
+        return self.lm_head(self.ln_f(x))
 
 
 class Raschka(nn.Module):
-    """Split, a norm with scale and shift, after LLMs-from-scratch."""
+    """After *Build a Large Language Model (From Scratch)*, chapter 4, without its MLPs."""
 
-    config = {
-        "n_heads": H,
-        "emb_dim": D,
-        "context_length": C,
-        "vocab_size": V,
-        "qkv_bias": False,
-        "drop_rate_dropout": 0,
-    }
+    config = {"vocab_size": V, "context_length": C, "emb_dim": D, "n_heads": H, "n_layers": N,
+              "drop_rate": 0.1, "qkv_bias": False}  # fmt: skip
 
-    class Norm(nn.Module):
+    class LayerNorm(nn.Module):
         def __init__(self):
             super().__init__()
             self.scale, self.shift = nn.Parameter(torch.ones(D)), nn.Parameter(torch.zeros(D))
 
         def forward(self, x):
-            var = x.var(-1, keepdim=True, unbiased=False)
-            return self.scale * (x - x.mean(-1, keepdim=True)) / torch.sqrt(var + 1e-5) + self.shift
+            return F.layer_norm(x, (D,), self.scale, self.shift)
 
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
-            self.att = nn.Module()
-            for name in ("W_query", "W_key", "W_value"):
-                setattr(self.att, name, nn.Linear(D, D, bias=False))
-            self.att.out_proj = nn.Linear(D, D)
-            self.att.register_buffer("mask", torch.triu(torch.ones(C, C), diagonal=1))
-            self.norm1 = Raschka.Norm()
+            names = ("W_query", "W_key", "W_value")
+            self.att = made(
+                **{x: nn.Linear(D, D, bias=False) for x in names}, out_proj=nn.Linear(D, D)
+            )
+            self.att.register_buffer("mask", torch.ones(C, C).triu(1))
+            self.norm1 = Raschka.LayerNorm()
 
         def forward(self, x):
-            y, a = self.norm1(x), self.att
-            q, k, v = (heads(W(y)) for W in (a.W_query, a.W_key, a.W_value))
-            return x + a.out_proj(joined(attend(q, k, v)))
+            a, y = self.att, self.norm1(x)
+            return x + a.out_proj(mixed(a.W_query(y), a.W_key(y), a.W_value(y)))
 
     def __init__(self):
         super().__init__()
         self.tok_emb, self.pos_emb = nn.Embedding(V, D), nn.Embedding(C, D)
         self.trf_blocks = nn.Sequential(*(self.Block() for _ in range(N)))
-        self.final_norm = self.Norm()
-        self.out_head = nn.Linear(D, V, bias=False)
+        self.final_norm, self.out_head = self.LayerNorm(), nn.Linear(D, V, bias=False)
 
     def forward(self, t):
         x = self.tok_emb(t) + self.pos_emb(torch.arange(t.shape[1]))
@@ -168,37 +163,29 @@ class Raschka(nn.Module):
 
 
 class Transposed(nn.Module):
-    """Conv1D-like: every matrix of the layers is [in, out]."""
+    """As in GPT-2 of Hugging Face: every matrix of the layers is [in, out]."""
 
     config = {"n_head": H}
 
-    class Conv1D(nn.Module):
-        def __init__(self, n_in, n_out):
-            super().__init__()
-            self.weight, self.bias = (
-                nn.Parameter(torch.empty(n_in, n_out)),
-                nn.Parameter(torch.empty(n_out)),
-            )
-
-        def forward(self, x):
-            return x @ self.weight + self.bias
-
     def __init__(self):
         super().__init__()
+
+        def conv1d(n):
+            return made(weight=(D, n), bias=(n,))
+
+        def block():
+            attn = made(c_attn=conv1d(3 * D), c_proj=conv1d(D))
+            return made(ln_1=nn.LayerNorm(D), attn=attn)
+
         self.wte, self.wpe = nn.Embedding(V, D), nn.Embedding(C, D)
-        self.h = nn.ModuleList()
-        for _ in range(N):
-            block = nn.Module()
-            block.ln_1, block.attn = nn.LayerNorm(D), nn.Module()
-            block.attn.c_attn, block.attn.c_proj = self.Conv1D(D, 3 * D), self.Conv1D(D, D)
-            self.h.append(block)
-        self.ln_f = nn.LayerNorm(D)
+        self.h, self.ln_f = stack(block), nn.LayerNorm(D)
 
     def forward(self, t):
         x = self.wte(t) + self.wpe(torch.arange(t.shape[1]))
         for b in self.h:
-            q, k, v = map(heads, b.attn.c_attn(b.ln_1(x)).chunk(3, -1))
-            x = x + b.attn.c_proj(joined(attend(q, k, v)))
+            c = b.attn.c_attn
+            z = mixed(*(b.ln_1(x) @ c.weight + c.bias).chunk(3, -1))
+            x = x + z @ b.attn.c_proj.weight + b.attn.c_proj.bias
         return self.ln_f(x) @ self.wte.weight.T
 
 
@@ -210,18 +197,17 @@ class Bare(nn.Module):
     def __init__(self):
         super().__init__()
         self.W_E, self.W_pos = nn.Parameter(torch.empty(V, D)), nn.Parameter(torch.empty(C, D))
-        self.wq, self.wk, self.wv = (
-            nn.ParameterList(nn.Parameter(torch.empty(H, 5, D)) for _ in range(N)) for _ in range(3)
-        )
-        self.wo = nn.ParameterList(nn.Parameter(torch.empty(H, D, 5)) for _ in range(N))
+        for name in ("wq", "wk", "wv", "wo"):
+            shape = (H, D, 5) if name == "wo" else (H, 5, D)
+            each = nn.ParameterList(nn.Parameter(torch.empty(shape)) for _ in range(N))
+            setattr(self, name, each)
         self.W_U = nn.Parameter(torch.empty(D, V))
 
     def forward(self, t):
         x, p = self.W_E[t], self.W_pos[: t.shape[1]]
         for q, k, v, o in zip(self.wq, self.wk, self.wv, self.wo, strict=True):
-            read = [
-                torch.einsum("bpd,hed->bhpe", y, W) for y, W in ((x + p, q), (x + p, k), (x, v))
-            ]
+            pairs = ((x + p, q), (x + p, k), (x, v))
+            read = [torch.einsum("bpd,hed->bhpe", y, W) for y, W in pairs]
             x = x + torch.einsum("bhpe,hde->bpd", attend(*read), o)
         return x @ self.W_U
 
@@ -237,10 +223,8 @@ class BareSquare(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.embedding, self.positions = (
-            nn.Parameter(torch.empty(V, D)),
-            nn.Parameter(torch.empty(C, D)),
-        )
+        self.embedding = nn.Parameter(torch.empty(V, D))
+        self.positions = nn.Parameter(torch.empty(C, D))
         for name in ("W_q", "W_k", "W_v", "W_o"):
             setattr(self, name, nn.ParameterList(nn.Parameter(torch.empty(D, D)) for _ in range(N)))
         self.unembedding = nn.Parameter(torch.empty(D, V))
@@ -248,61 +232,53 @@ class BareSquare(nn.Module):
     def forward(self, t):
         x = self.embedding[t] + self.positions[: t.shape[1]]
         for q, k, v, o in zip(self.W_q, self.W_k, self.W_v, self.W_o, strict=True):
-            x = x + joined(attend(*(heads(x @ W) for W in (q, k, v)))) @ o
+            x = x + mixed(x @ q, x @ k, x @ v) @ o
         return x @ self.unembedding
 
 
 class MultiheadAttention(nn.Module):
-    """torch.nn's own attention, without biases of its own in the outputs of the model."""
+    """torch.nn's own attention."""
 
     config = {"num_heads": H}
-
-    class Layer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.self_attn = nn.MultiheadAttention(D, H, batch_first=True)
-            self.norm1 = nn.LayerNorm(D)
-
-        def forward(self, x):
-            y = self.norm1(x)
-            later = torch.ones(x.shape[1], x.shape[1]).triu(1).bool()
-            return x + self.self_attn(y, y, y, attn_mask=later, need_weights=False)[0]
 
     def __init__(self):
         super().__init__()
         self.embed, self.pos = nn.Embedding(V, D), nn.Parameter(torch.empty(1, C, D))
-        self.layers = nn.ModuleList(self.Layer() for _ in range(N))
+
+        def layer():
+            attention = nn.MultiheadAttention(D, H, batch_first=True)
+            return made(self_attn=attention, norm1=nn.LayerNorm(D))
+
+        self.layers = stack(layer)
         self.norm, self.head = nn.LayerNorm(D), nn.Linear(D, V)
 
     def forward(self, t):
         x = self.embed(t) + self.pos[:, : t.shape[1]]
+        later = torch.ones(t.shape[1], t.shape[1]).triu(1).bool()
         for layer in self.layers:
-            x = layer(x)
+            y = layer.norm1(x)
+            x = x + layer.self_attn(y, y, y, attn_mask=later, need_weights=False)[0]
         return self.head(self.norm(x))
 
 
 class ByHead(nn.Module):
-    """Interleaved as in GPT-NeoX, rotary in halves; the saved table says the frequencies."""
+    """Interleaved as in GPT-NeoX, rotary in halves, with a saved table of angles."""
 
-    config = {"num_attention_heads": H, "rotary_adjacent_pairs": False, "layer_norm_eps": 1e-5}
+    config = {"num_attention_heads": H, "rotary_adjacent_pairs": False, "rotary_emb_base": 10000,
+              "layer_norm_eps": 1e-5}  # fmt: skip
 
     def __init__(self):
         super().__init__()
-        self.gpt_neox = nn.Module()
-        self.gpt_neox.embed_in, self.gpt_neox.layers = nn.Embedding(V, D), nn.ModuleList()
-        for _ in range(N):
-            layer = nn.Module()
-            layer.input_layernorm, layer.attention = nn.LayerNorm(D), nn.Module()
-            layer.attention.query_key_value, layer.attention.dense = (
-                nn.Linear(D, 3 * D),
-                nn.Linear(D, D),
-            )
-            layer.attention.rotary_emb = nn.Module()
-            layer.attention.rotary_emb.register_buffer(
-                "inv_freq", 10000.0 ** (-torch.arange(0, E, 2) / E)
-            )
-            self.gpt_neox.layers.append(layer)
-        self.gpt_neox.final_layer_norm = nn.LayerNorm(D)
+
+        def layer():
+            attention = made(query_key_value=nn.Linear(D, 3 * D), dense=nn.Linear(D, D))
+            attention.rotary_emb = nn.Module()
+            attention.rotary_emb.register_buffer("inv_freq", torch.ones(E // 2))
+            return made(input_layernorm=nn.LayerNorm(D), attention=attention)
+
+        self.gpt_neox = made(
+            embed_in=nn.Embedding(V, D), layers=stack(layer), final_layer_norm=nn.LayerNorm(D)
+        )
         self.embed_out = nn.Linear(D, V, bias=False)
 
     def forward(self, t):
@@ -322,15 +298,15 @@ class Llama(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.model = nn.Module()
-        self.model.embed_tokens, self.model.layers = nn.Embedding(V, D), nn.ModuleList()
-        for _ in range(N):
-            layer = nn.Module()
-            layer.self_attn, layer.input_layernorm = nn.Module(), nn.RMSNorm(D, eps=1e-3)
-            for name, n in (("q_proj", D), ("k_proj", 2 * E), ("v_proj", 2 * E), ("o_proj", D)):
-                setattr(layer.self_attn, name, nn.Linear(D, n, bias=False))
-            self.model.layers.append(layer)
-        self.model.norm, self.lm_head = nn.RMSNorm(D, eps=1e-3), nn.Linear(D, V, bias=False)
+
+        def layer():
+            sizes = {"q_proj": D, "k_proj": 2 * E, "v_proj": 2 * E, "o_proj": D}
+            matrices = {name: nn.Linear(D, n, bias=False) for name, n in sizes.items()}
+            return made(self_attn=made(**matrices), input_layernorm=nn.RMSNorm(D, eps=1e-3))
+
+        norm = nn.RMSNorm(D, eps=1e-3)
+        self.model = made(embed_tokens=nn.Embedding(V, D), layers=stack(layer), norm=norm)
+        self.lm_head = nn.Linear(D, V, bias=False)
 
     def forward(self, t):
         x = self.model.embed_tokens(t)
@@ -350,34 +326,23 @@ class TransformerLens(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.embed, self.pos_embed, self.unembed = nn.Module(), nn.Module(), nn.Module()
-        self.embed.W_E, self.pos_embed.W_pos = (
-            nn.Parameter(torch.empty(V, D)),
-            nn.Parameter(torch.empty(C, D)),
-        )
-        self.unembed.W_U, self.unembed.b_U = (
-            nn.Parameter(torch.empty(D, V)),
-            nn.Parameter(torch.empty(V)),
-        )
-        self.blocks = nn.ModuleList()
-        for _ in range(N):
-            block = nn.Module()
-            block.attn = nn.Module()
-            for name, shape in (("W_Q", (H, D, E)), ("W_K", (H, D, E)), ("W_V", (H, D, E)), ("W_O", (H, E, D)),
-                                ("b_Q", (H, E)), ("b_K", (H, E)), ("b_V", (H, E)), ("b_O", (D,))):  # fmt: skip
-                setattr(block.attn, name, nn.Parameter(torch.empty(shape)))
-            block.attn.register_buffer("mask", torch.ones(C, C).tril().bool())
-            block.attn.register_buffer("IGNORE", torch.tensor(-torch.inf))
-            self.blocks.append(block)
+
+        def block():
+            shapes = {f"W_{x}": (H, D, E) for x in "QKV"} | {f"b_{x}": (H, E) for x in "QKV"}
+            attn = made(**shapes, W_O=(H, E, D), b_O=(D,))
+            attn.register_buffer("mask", torch.ones(C, C).tril().bool())
+            attn.register_buffer("IGNORE", torch.tensor(-torch.inf))
+            return made(attn=attn)
+
+        self.embed, self.pos_embed = made(W_E=(V, D)), made(W_pos=(C, D))
+        self.blocks, self.unembed = stack(block), made(W_U=(D, V), b_U=(V,))
 
     def forward(self, t):
         x = self.embed.W_E[t] + self.pos_embed.W_pos[: t.shape[1]]
         for block in self.blocks:
             a, y = block.attn, F.layer_norm(x, (D,))
-            q, k, v = (
-                torch.einsum("bpd,hde->bhpe", y, W) + b[:, None]
-                for W, b in ((a.W_Q, a.b_Q), (a.W_K, a.b_K), (a.W_V, a.b_V))
-            )
+            pairs = ((a.W_Q, a.b_Q), (a.W_K, a.b_K), (a.W_V, a.b_V))
+            q, k, v = (torch.einsum("bpd,hde->bhpe", y, W) + b[:, None] for W, b in pairs)
             x = x + torch.einsum("bhpe,hed->bpd", attend(q, k, v), a.W_O) + a.b_O
         return F.layer_norm(x, (D,)) @ self.unembed.W_U + self.unembed.b_U
 
@@ -390,13 +355,13 @@ class OneLayer(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.lookup, self.mix, self.to_logits = nn.Embedding(V, D), nn.Module(), nn.Linear(D, V)
-        self.mix.kqv, self.mix.combine = nn.Linear(D, 3 * 24), nn.Linear(24, D, bias=False)
+        self.lookup, self.to_logits = nn.Embedding(V, D), nn.Linear(D, V)
+        self.mix = made(kqv=nn.Linear(D, 3 * 24), combine=nn.Linear(24, D, bias=False))
 
     def forward(self, t):
         x = self.lookup(t)
-        k, q, v = (heads(z, 2) for z in self.mix.kqv(x).chunk(3, -1))
-        return self.to_logits(x + self.mix.combine(joined(attend(q, k, v))))
+        k, q, v = self.mix.kqv(x).chunk(3, -1)
+        return self.to_logits(x + self.mix.combine(mixed(q, k, v, 2)))
 
 
 class Numbered(nn.Module):
@@ -409,8 +374,7 @@ class Numbered(nn.Module):
         super().__init__()
         self.tokens, self.places = nn.Embedding(V, D), nn.Parameter(torch.empty(C, D))
         for i in (1, 2):
-            attn = nn.Module()
-            attn.q, attn.kv, attn.out = nn.Linear(D, 20), nn.Linear(D, 40), nn.Linear(20, D)
+            attn = made(q=nn.Linear(D, 20), kv=nn.Linear(D, 40), out=nn.Linear(20, D))
             setattr(self, f"attn{i}", attn)
             setattr(self, f"norm{i}", nn.LayerNorm(D))
         self.readout = nn.Linear(D, V)
@@ -419,8 +383,7 @@ class Numbered(nn.Module):
         x = self.tokens(t) + self.places[: t.shape[1]]
         for i in (1, 2):
             a, y = getattr(self, f"attn{i}"), getattr(self, f"norm{i}")(x)
-            k, v = a.kv(y).chunk(2, -1)
-            x = x + a.out(joined(attend(heads(a.q(y)), heads(k), heads(v))))
+            x = x + a.out(mixed(a.q(y), *a.kv(y).chunk(2, -1)))
         return self.readout(x)
 
 
@@ -432,22 +395,16 @@ class Kernels(nn.Module):
     def __init__(self):
         super().__init__()
         shapes = {
-            "token_embed.embedding": (V, D),
-            "pos_embed.embedding": (C, D),
-            "logits.kernel": (D, V),
+            "token_embed/embedding": (V, D),
+            "pos_embed/embedding": (C, D),
+            "logits/kernel": (D, V),
         }
         for i in range(N):
-            shapes |= {
-                f"layer_{i}.attention.{x}.kernel": (D, H, 6) for x in ("query", "key", "value")
-            }
-            shapes |= {f"layer_{i}.attention.{x}.bias": (H, 6) for x in ("query", "key", "value")}
-            shapes |= {
-                f"layer_{i}.attention.out.kernel": (H, 6, D),
-                f"layer_{i}.attention.out.bias": (D,),
-            }
-        self.flat = nn.ParameterDict(
-            {k.replace(".", "/"): torch.empty(s) for k, s in shapes.items()}
-        )
+            at = f"layer_{i}/attention/"
+            for x in ("query", "key", "value"):
+                shapes |= {f"{at}{x}/kernel": (D, H, 6), f"{at}{x}/bias": (H, 6)}
+            shapes |= {f"{at}out/kernel": (H, 6, D), f"{at}out/bias": (D,)}
+        self.flat = nn.ParameterDict({name: torch.empty(shape) for name, shape in shapes.items()})
 
     def state_dict(self):
         return {name.removeprefix("flat."): W for name, W in super().state_dict().items()}
@@ -461,11 +418,8 @@ class Kernels(nn.Module):
                 torch.einsum("bpd,dhe->bhpe", x, p[f"{at}{n}/kernel"]) + p[f"{at}{n}/bias"][:, None]
                 for n in ("query", "key", "value")
             )
-            x = (
-                x
-                + torch.einsum("bhpe,hed->bpd", attend(q, k, v), p[at + "out/kernel"])
-                + p[at + "out/bias"]
-            )
+            z = torch.einsum("bhpe,hed->bpd", attend(q, k, v), p[at + "out/kernel"])
+            x = x + z + p[at + "out/bias"]
         return x @ p["logits/kernel"]
 
 
@@ -500,9 +454,9 @@ def drawn(style, seed=0):
     module = style()
     with torch.no_grad():
         for W in module.parameters():
+            vector = W.ndim < 2
             W.copy_(
-                torch.randn(W.shape, generator=generator) * (0.5 if W.ndim > 1 else 0.3)
-                + (W.ndim < 2) * 0.5
+                torch.randn(W.shape, generator=generator) * (0.3 if vector else 0.5) + vector * 0.5
             )
     return module.eval()
 
@@ -516,8 +470,9 @@ def agrees(model, module):
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("prefix", ["", "_orig_mod.", "net.inner."])
-def test_a_module_as_its_author_wrote_it_loads_exactly(style, prefix):
+def test_a_module_as_its_author_wrote_it_loads_exactly_with_at_most_eight_lines(style, prefix):
     module = drawn(style)
     names = {part: prefix + name for part, name in getattr(style, "names", {}).items()}
     state = {prefix + name: W for name, W in module.state_dict().items()}
     agrees(own_model.load(state, style.config, names=names), module)
+    assert len(names) <= 8

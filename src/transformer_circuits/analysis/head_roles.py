@@ -31,8 +31,8 @@ MATCHES = 0.5
 """Prefix matching above which a head of the second layer is a finder: half of its attention."""
 
 
-SHORTEST = 8
-"""Least tokens of a context: nothing can be found in fewer that come twice."""
+SHORTEST = 6
+"""Least tokens of a context: no passages of different lengths come twice in fewer."""
 ONE_BACK = 0.9
 """Attention to the token before from which heads do one job together, and count as one."""
 FEWEST = 4
@@ -55,8 +55,6 @@ class Row(NamedTuple):
     """Attention to the token that opens the context, where a head with nothing to do rests."""
     matches: float
     """Attention to followers of earlier occurrences of the present token: prefix matching."""
-    by_length: tuple[float, ...]
-    """`matches` on passages of each of `lengths`; `matches` is their mean."""
 
     @property
     def role(self) -> str:
@@ -69,28 +67,42 @@ class Row(NamedTuple):
 
 def lengths(config: ModelConfig) -> list[int]:
     """`LENGTHS`, all shorter by one factor in a shorter context: they must stay different."""
-    longest = min(LENGTHS[-1], (config.n_ctx - 1) // 2)
-    return [max(2, length * longest // LENGTHS[-1]) for length in LENGTHS]
+    longest = min(LENGTHS[-1], (config.n_ctx - config.begin) // 2)
+    found = [length * longest // LENGTHS[-1] for length in LENGTHS]
+    return found if longest > 3 else [2, 3, 4]
 
 
-def twice(config: ModelConfig, n: int = 6) -> list[Int[Tensor, "n pos"]]:
-    """Tokens for `census` and `matching`: passages of each of `lengths`, two copies of each."""
-    return [repeats.copies(random_passages(config, n, 1, length)) for length in lengths(config)]
+def twice(config: ModelConfig, n: int = 6, seed: int = 1) -> list[Int[Tensor, "n pos"]]:
+    """Tokens for `census` and `matching`: passages of each of `lengths`, two copies of each.
 
-
-def census(model: Transformer) -> list[Row]:
-    """Attention of every head on `twice`, the mean over its lengths.
-
-    Raises:
-        UserError: if contexts are shorter than `SHORTEST`, or the vocabulary has less than `FEWEST`.
+    Contexts of less than nine tokens have the second copy in part.
     """
-    config = model.config
+    made = []
+    for length in lengths(config):
+        generator = torch.Generator().manual_seed(seed)
+        passages = repeats.drawn(torch.ones(config.n_vocab), n, length, generator=generator)
+        made.append(repeats.copies(passages, begin=config.begin)[:, : config.n_ctx])
+    return made
+
+
+def require_sizes(config: ModelConfig) -> None:
+    """Raise a UserError if contexts have less than `SHORTEST` tokens, or the vocabulary less than `FEWEST`."""
     for what, n, least in (
         ("contexts have", config.n_ctx, SHORTEST),
         ("the vocabulary has", config.n_vocab, FEWEST),
     ):
         if n < least:
             raise files.UserError(f"{what} {n} tokens, but nothing is found in less than {least}")
+
+
+def census(model: Transformer) -> list[Row]:
+    """Every head by where it looks on `twice`, the mean over its lengths.
+
+    Raises:
+        UserError: if contexts or the vocabulary are too small.
+    """
+    config = model.config
+    require_sizes(config)
     shares = torch.zeros(len(LENGTHS), config.n_layers, config.n_heads, 4, dtype=torch.float64)
     for k, tokens in enumerate(twice(config)):
         for layer, A in enumerate(patterns.of_all_layers(model, tokens.to(model.W_E.device))):
@@ -99,9 +111,7 @@ def census(model: Transformer) -> list[Row]:
             looks = torch.cat([near, torch.stack([patterns.to_begin(A), matches], dim=1)], dim=1)
             shares[k, layer] = looks.cpu()
     means = shares.mean(dim=0).flatten(0, 1).tolist()
-    by_length = shares[..., -1].flatten(1).T.tolist()
-    rows = zip(heads.every(model), means, by_length, strict=True)
-    return [Row(head, *mean, by_length=tuple(matches)) for head, mean, matches in rows]
+    return [Row(head, *mean) for head, mean in zip(heads.every(model), means, strict=True)]
 
 
 class Cast(NamedTuple):
@@ -119,7 +129,7 @@ def random_passages(
     config: ModelConfig, n: int, seed: int, length: int = LENGTH
 ) -> Int[Tensor, "n length"]:
     """Uniformly random tokens; shorter than asked where they would not come twice in a context."""
-    length = min(length, (config.n_ctx - 1) // 2)
+    length = min(length, (config.n_ctx - config.begin) // 2)
     generator = torch.Generator().manual_seed(seed)
     return repeats.drawn(torch.ones(config.n_vocab), n, length, generator=generator)
 

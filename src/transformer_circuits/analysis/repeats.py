@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -94,14 +95,16 @@ def passages(text: Int[Tensor, " n_tokens"], n: int, length: int) -> Int[Tensor,
     return text[first[:, None] + torch.arange(length)].long()
 
 
-def copies(passages: Int[Tensor, "n length"], n_copies: int = 2) -> Int[Tensor, "n pos"]:
-    """BEGIN, then each passage `n_copies` times.
+def copies(
+    passages: Int[Tensor, "n length"], n_copies: int = 2, *, begin: bool = True
+) -> Int[Tensor, "n pos"]:
+    """BEGIN, unless a model's contexts open without, then each passage `n_copies` times.
 
     >>> copies(torch.tensor([[7, 3]]))
     tensor([[0, 7, 3, 7, 3]])
     """
-    begin = passages.new_full((len(passages), 1), BEGIN)
-    return torch.cat([begin, passages.repeat(1, n_copies)], dim=1)
+    opens = passages.new_full((len(passages), int(begin)), BEGIN)
+    return torch.cat([opens, passages.repeat(1, n_copies)], dim=1)
 
 
 @torch.no_grad()
@@ -110,10 +113,12 @@ def predictions(
 ) -> Predictions:
     """Loss and rank of the tokens of passages, each of which comes `n_copies` times.
 
-    `model`: any function from tokens to logits [batch, pos, n_vocab], from any library.
+    `model`: any function from tokens to logits [batch, pos, n_vocab], from any library; its contexts open
+    with BEGIN, unless its `config.begin` says that they do not.
     """
-    length = passages.shape[1]
-    tokens = copies(passages.to(cross_entropy.device(model, passages)), n_copies)
+    length, begin = passages.shape[1], getattr(getattr(model, "config", None), "begin", True)
+    passages = passages.to(cross_entropy.device(model, passages))
+    tokens = copies(passages, n_copies, begin=begin)
     losses, ranks, preferred = [], [], []
     n_vocab = cross_entropy.n_vocab(model, tokens)
     for inputs, targets in cross_entropy.batches(tokens[:, :-1], tokens[:, 1:], n_vocab=n_vocab):
@@ -128,7 +133,8 @@ def predictions(
         preferred.append(n_lower / others.sum(dim=2).clamp(min=1))
 
     def by_copy(rows: list[Tensor]) -> Tensor:
-        return torch.cat(rows).unflatten(1, (n_copies, length))[:, :, 1:].cpu()
+        every = F.pad(torch.cat(rows), (int(not begin), 0))  # what opens a context is not predicted
+        return every.unflatten(1, (n_copies, length))[:, :, 1:].cpu()
 
     return Predictions(by_copy(losses), by_copy(ranks), by_copy(preferred))
 
@@ -139,6 +145,7 @@ def targets_of_copy(tokens: Int[Tensor, "n pos"], length: int, copy: int) -> Int
     The first token of the copy is left out: no context says that a copy begins there.
     """
     position = torch.arange(tokens.shape[1], device=tokens.device)
+    position += tokens[0, 0] != BEGIN  # no passage has it, so it opens the context or is not there
     counted = (position > copy * length) & (position < (copy + 1) * length)
     return tokens.roll(-1, dims=1).masked_fill(~counted, -100)
 

@@ -86,7 +86,7 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     """
     model, to = subject.model, subject.induction_head
     passages = subject.random_passages(samples.PASSAGES_CUT, seed=2)
-    tokens = repeats.copies(passages)
+    tokens = repeats.copies(passages, begin=model.config.begin)
     trace = model.trace(tokens)
     targets = repeats.targets_of_copy(tokens, passages.shape[1], 1)
     losses = path_patching.losses_without(model, trace, to, targets).double()

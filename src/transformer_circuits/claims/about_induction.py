@@ -28,7 +28,8 @@ def loss_of_second_copy(
 
     `logits`: of all positions, or of the last ones.
     """
-    targets = repeats.targets_of_copy(tokens, (tokens.shape[1] - 1) // 2, 1)[:, -logits.shape[1] :]
+    length = (tokens.shape[1] - int(tokens[0, 0] == tokenizer.BEGIN)) // 2
+    targets = repeats.targets_of_copy(tokens, length, 1)[:, -logits.shape[1] :]
     losses = cross_entropy.per_token(logits, targets).double()
     return losses.sum(dim=1) / (targets != -100).sum(dim=1)
 
@@ -232,8 +233,7 @@ def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
     is chosen on other passages (paper: "Induction Heads"; Olsson et al. 2022).
     """
     scores = []
-    for length in head_roles.lengths(subject.model.config):
-        tokens = repeats.copies(subject.random_passages(samples.PASSAGES_OF_A_LENGTH, 2, length))
+    for tokens in head_roles.twice(subject.model.config, samples.PASSAGES_OF_A_LENGTH, seed=2):
         A = patterns.of_all_layers(subject.model, tokens)[-1][:, [subject.induction_head.head]]
         passages = zip(A.split(1), tokens.split(1), strict=True)
         scores += [induction.prefix_matching_score(*passage) for passage in passages]

@@ -1,4 +1,4 @@
-"""Models of others as models of the book, and ours as theirs: TransformerLens, hubs, your own model.
+"""Models of others as models of the book.
 
 Of the package it imports `training`, `model`, `settings` and `files`.
 """

@@ -1,36 +1,32 @@
 """Checkpoints of others as models of the book: the same logits, and the same patterns, up to rounding.
 
 A model that can be written in the paper's form becomes a `Transformer`, any other attention-only and
-causal one a `GeneralTransformer`. `reading` says what the tensors are; `transformer_lens` goes the
-other way.
+causal one a `GeneralTransformer`. `reading` says what the tensors are.
 """
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from transformer_circuits.interop import reading, their_settings
 from transformer_circuits.interop.reading import Reading, Unclear
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.general import GeneralTransformer
-from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
 
-UNREAD = 1e-6
-"""How much of the positions a matrix may read, over what it could read of the smaller of two vectors,
-a position's and a token's, and still count as not reading positions."""
+GRANTED = (
+    "heads look back alone; scores are divided by √d_head, if no setting says otherwise; tokens enter as they "
+    "are stored; norms stand before what reads. Logits of the author's own code, check=, confirm it"
+)
+"""What no weight tells, and almost all models have."""
 LONG = 1024
 """Tokens of a context that neither a weight nor a setting limits."""
 
 
 def _ask(said: str, name: str, *values: Any) -> Unclear:
-    return Unclear(
-        f"{said}: say {name} in the config, one of {list(values)}", [{name: v} for v in values]
-    )
+    return Unclear(f"{said}: say {name} in the config, one of {list(values)}")
 
 
 def _norm(found: Reading, cfg: Mapping[str, Any]) -> tuple[str | None, str]:
@@ -68,18 +64,6 @@ def _norm(found: Reading, cfg: Mapping[str, Any]) -> tuple[str | None, str]:
 
 def _positions(found: Reading, cfg: dict[str, Any], norm: str | None) -> str:
     said, table = cfg.get("positional_embedding_type"), "pos_embed.W_pos" in found.weights
-    if found.rotary and said in (None, "rotary"):
-        for name, value in found.rotary.items():
-            if name in cfg and cfg[name] != value:
-                raise ValueError(
-                    f"the config has {name} {cfg[name]} but the weights have tables for {value}"
-                )
-            cfg[name] = value
-        said = "rotary" if not table else None
-    if said is None and table and found.rotary:
-        raise ValueError(
-            "the weights have a table of positions and one of rotary angles, and models here one"
-        )
     if said is None and table:
         if norm is None:
             why = "no weight tells whether positions are added to the stream, or to queries and keys alone"
@@ -123,7 +107,7 @@ class _Parts:
                 "own, the config must say so, d_vocab_out"
             )
         self.constant = torch.zeros(self.d, dtype=self.dtype)
-        self.n_heads = self.n_kv = self.d_head = self.d_qk = self.d_v = 1
+        self.n_heads = self.n_kv = self.d_head = 1
         self.write("W_E", W_E.T)
         for layer in range(found.n_layers):
             self.attention(layer)
@@ -165,34 +149,26 @@ class _Parts:
     def attention(self, layer: int) -> None:
         at, d = f"blocks.{layer}.attn.", self.d
         W = {x: self.take(f"{at}W_{x}") for x in "QKVO"}  # [head, d_head, d_model]
-        self.n_heads, self.d_qk, _ = W["Q"].shape
-        self.n_kv, self.d_v, _ = W["V"].shape
+        self.n_heads, d_head, _ = W["Q"].shape
+        self.n_kv, self.d_head = len(W["V"]), d_head
         if self.n_heads % self.n_kv:
             raise ValueError(f"{self.n_heads} heads cannot share {self.n_kv} keys and values")
-        d_head = self.d_head = max(self.d_qk, self.d_v)
-        if self.turned and self.d_qk != d_head:
-            raise ValueError(f"values are {self.d_v} wide but rotary queries and keys {self.d_qk}")
-        order = (
-            their_settings.rotary(self.cfg, 1, d_head)[1] if self.turned else torch.arange(d_head)
-        )
+        order = torch.arange(d_head)
+        if self.turned:
+            order = their_settings.rotary(self.cfg, 1, d_head)[1]
         matrices = {}
         for x in "QKV":
-            n, width, _ = W[x].shape
-            b = self.take(f"{at}b_{x}", n, width)
-            both = F.pad(torch.cat([W[x], b[..., None]], dim=2), (0, 0, 0, d_head - width))
-            both = both.repeat_interleave(self.n_heads // n, dim=0)
+            b = self.take(f"{at}b_{x}", len(W[x]), d_head)
+            both = torch.cat([W[x], b[..., None]], dim=2)
+            both = both.repeat_interleave(self.n_heads // len(both), dim=0)
             if x != "V":
                 both = both[:, order]
             if x == "Q":
-                scale = their_settings.attention_scale(self.cfg, width)
-                both = both * scale * math.sqrt(d_head / width)
+                both = both * their_settings.attention_scale(self.cfg, d_head)
             both = both.flatten(0, 1)
             matrices[f"layers.{layer}.W_{x}_concat"] = both[:, :d], both[:, d]
         self.read(f"layers.{layer}.norm", f"blocks.{layer}.ln1", matrices, self.only != "last")
-        self.write(
-            f"layers.{layer}.W_O_concat",
-            F.pad(W["O"], (0, 0, 0, d_head - self.d_v)).flatten(0, 1).T,
-        )
+        self.write(f"layers.{layer}.W_O_concat", W["O"].flatten(0, 1).T)
         self.constant = self.constant + self.centre(self.take(at + "b_O", d))
         if not self.turned:  # softmax does not see what all keys have in common
             name = f"layers.{layer}.W_K_concat"
@@ -206,8 +182,6 @@ def transformer(
 
     Positions may be learned or not; `position_base` says nothing here.
 
-    - Positions in the stream stay there, unless nothing but queries and keys reads them, as in the
-      models that `to_transformer_lens` makes for TransformerLens 4.
     - Biases of keys change no pattern, for all sources have them alike (rotary keys keep theirs). For
       the others the stream gets a dimension that is always one, those that read it have a column
       there, and nothing writes there. What those of outputs add is read by all that comes after.
@@ -227,8 +201,7 @@ def transformer(
     n_ctx = cfg.get("n_ctx", LONG) if W_P is None else len(W_P)
     model = _built(parts, found.n_layers, W_P, int(n_ctx), positions)
     if told is not None:
-        used = {name: value for name, value in cfg.items() if name != "frequencies"}
-        told |= {"tensors": found.told, "settings used": used, "settings not used": unused,
+        told |= {"tensors": found.told, "settings used": cfg, "settings not used": unused, "taken for granted": GRANTED,
                  "norm": norm, "positions": positions}  # fmt: skip
     return model
 
@@ -241,14 +214,11 @@ def _built(
     sizes = {"n_layers": n_layers, "n_heads": parts.n_heads, "n_vocab": parts.n_vocab}
     their_settings.require_sizes(
         cfg,
-        {**sizes, "n_key_value_heads": parts.n_kv, "d_model": d, "d_head": parts.d_qk, "d_mlp": 0,
-         "d_value": parts.d_v, "n_ctx": n_ctx, "d_vocab": parts.n_vocab, "d_vocab_out": len(U)},
+        {**sizes, "n_key_value_heads": parts.n_kv, "d_model": d, "d_head": parts.d_head, "d_mlp": 0,
+         "n_ctx": n_ctx, "d_vocab": parts.n_vocab, "d_vocab_out": len(U)},
     )  # fmt: skip
     turned = positions == "rotary"
-    read = positions == "standard" and W_P is not None and _reads(parts, W_P)
-    if W_P is not None and not read:
-        W_P = _of_half(parts, W_P)
-        d = parts.d
+    read = positions == "standard"
     biased = any(bool(b.any()) for _, b in parts.readers.values())
     biased |= norm is not None and any(bool(c.any()) for c in parts.offsets.values())
     d_model = d + biased + (d + biased) % 2  # sinusoids come in pairs
@@ -274,41 +244,9 @@ def _built(
         model.W_E[d] = 1
     model.W_P.zero_()
     if W_P is not None:
-        target = model.W_S if read and isinstance(model, GeneralTransformer) else model.W_P
+        target = model.W_S if isinstance(model, GeneralTransformer) and read else model.W_P
         target[:, :d] = parts.centre(W_P.T).T
     if norm:
         for name, offset in parts.offsets.items():
             model.get_buffer(name + ".offset").copy_(offset)
     return model
-
-
-def _of_half(parts: _Parts, W_P: Tensor) -> Tensor:
-    """Positions, and parts, without the second half of the stream, if `transformer_lens` put it there.
-
-    Nothing but positions is in it then, which are nowhere else, and what reads it reads both alike.
-    """
-    half = parts.d // 2
-    doubled = not parts.d % 2 and not W_P[:, :half].any()
-    doubled &= not any(bool(W[half:].any()) for W in (*parts.writers.values(), parts.constant))
-    for name, (W, _) in parts.readers.items():
-        alike = W[:, :half] if "W_Q" in name or "W_K" in name else torch.zeros_like(W[:, :half])
-        doubled = doubled and torch.equal(W[:, half:], alike)
-    if not doubled:
-        return W_P
-    parts.d = half
-    parts.writers = {name: W[:half] for name, W in parts.writers.items()}
-    parts.readers = {name: (W[:, :half], b) for name, (W, b) in parts.readers.items()}
-    return W_P[:, half:]
-
-
-def _reads(parts: _Parts, W_P: Tensor) -> bool:
-    """Whether anything but queries and keys reads the positions, or a norm counts them."""
-    if parts.norm is not None:
-        return True
-    W_E = parts.writers["W_E"].T
-    size = min(float(W.norm()) / len(W) ** 0.5 for W in (W_P, W_E))  # of a vector, on average
-    return any(
-        float(LowRank(W_P, W.T).norm()) / len(W_P) ** 0.5 > UNREAD * size * float(W.norm())
-        for name, (W, _) in parts.readers.items()
-        if "W_Q" not in name and "W_K" not in name
-    )

@@ -1,4 +1,4 @@
-"""A reader's own model, or one of the field's, from a folder, a file, a model hub, or memory.
+"""A reader's own model, or one of the field's, from a folder, a file, or memory.
 
 Any attention-only and causal model can be loaded: `interop.reading` says how its tensors are told apart,
 `interop.conversion` how it is written.
@@ -8,15 +8,13 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import safetensors.torch
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 
 from transformer_circuits import files
@@ -33,8 +31,6 @@ Check = tuple[Tensor, Tensor] | tuple[Tensor, Tensor, Sequence[Tensor]]
 streams after embedding and after each layer."""
 CLOSE = 1e-4
 """How far logits may be from those of a `check`, as a share of the largest."""
-READINGS = 64
-"""How many readings are tried at most where a `check` can tell them apart."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ def read(
     source: str | Path | Mapping[str, Tensor],
     config: Config = None,
     *,
-    begin: int = 0,
+    begin: int | None = 0,
     names: reading.Names | str | Path | None = None,
     check: Check | None = None,
 ) -> Loaded:
@@ -69,19 +65,18 @@ def read(
     - a folder with weights, and `config.json` if there is one;
     - a file of weights: `.safetensors`, `.npz`, or a state dict as `.pth`, `.pt` or `.bin`; of several
       shards, their folder, their index or any of them;
-    - a state dict;
-    - the name of a repository of such files on the Hugging Face hub, `owner/name`, or of a folder in
-      one, `owner/name/folder`.
+    - a state dict.
 
     `config`: the settings, as a dictionary or the path of a JSON file, where no `config.json` lies
     beside the weights. It must say what no weight tells, such as `n_heads`; a message names what is
     missing. A setting that nothing here knows is refused, for it may change what the model computes.
     `names`: which tensor is which part, where that is unclear, see `reading.Names`; the same may stand in
     the config, under "names". A path is that of a JSON file of them.
-    `check`: the author's logits of some tokens. Where several readings fit the file, the one that gives
-    these logits is taken; where none does, the message says at which layer the model leaves them.
-    `begin`: which token opens contexts over there. The book's analyses take 0 for it; so these two
-    tokens change places, in W_E and in W_U, and whoever has tokens of theirs must swap them, too.
+    `check`: the author's logits of some tokens. If the model gives others, it is refused, and the message
+    says where it leaves them; with the streams, after which layer.
+    `begin`: which token opens contexts over there; None, if none does, and the model is asked without.
+    The book's analyses take 0 for it; so these two tokens change places, in W_E and in W_U, and whoever
+    has tokens of theirs must swap them, too.
 
     A model of the paper's form comes back as a `Transformer`. Any other is a `GeneralTransformer`, whose
     `forms` say what it has that the paper's has not; an analysis that does not know one of them refuses
@@ -94,137 +89,70 @@ def read(
     if isinstance(names, str | Path):
         names = _json(Path(names))
     if isinstance(source, Mapping):
-        if config is None:
-            config = {}
-        settings = dict(config) if isinstance(config, Mapping) else _json(Path(config))
-        loaded = _converted(source, _with_names(settings, names), "the state dict", check)
-        return _checked(loaded, "the state dict", begin)
-    place = _place(source)
-    folder = place if place.is_dir() else place.parent
-    if config is None and (folder / "config.toml").is_file():
-        other = (folder / "config.json").is_file() and place.name != "weights.safetensors"
-        if place.is_file() and (other or place.suffix != ".safetensors"):
-            why = (
-                "has a config.toml and a config.json beside it"
-                if other
-                else "is no .safetensors, as the config.toml beside it describes"
-            )
-            raise files.UserError(f"{place} {why}: say which config is its own, config=…")
-        path = place / "weights.safetensors" if place.is_dir() else place
-        if not path.is_file():
-            raise files.UserError(f"there is no {path.name} in {path.parent}")
-        loaded = Loaded(checkpoint.of_file(path))
+        tensors, path = source, "the state dict"
+        settings = _config(Path(), config or {})
     else:
-        path = _file(place)
-        tensors: dict[str, Tensor] = {}
+        place = _place(source)
+        folder = place if place.is_dir() else place.parent
+        own = folder / "config.toml", folder / "weights.safetensors"
+        if config is None and all(path.is_file() for path in own) and place in (folder, own[1]):
+            return _checked(Loaded(checkpoint.of_file(own[1])), source, begin)
+        path, tensors = _file(place), {}
         for shard in _shards(path):
             tensors |= _tensors(shard)
         settings = _config(path, config)
-        loaded = _converted(tensors, _with_names(settings, names), path, check)
-    return _checked(loaded, source, begin)
-
-
-def _with_names(config: Mapping[str, Any], names: reading.Names | None) -> dict[str, Any]:
-    return {**config, "names": {**(config.get("names") or {}), **(names or {})}}
-
-
-def _converted(
-    tensors: Mapping[str, Tensor], config: dict[str, Any], path: object, check: Check | None
-) -> Loaded:
-    if check is None:
-        return _of_one_reading(tensors, config, path)
-    fit: list[Loaded] = []
-    refused: list[files.UserError] = []
-    open_, tried = [config], 0
-    while open_ and tried < READINGS:
-        settings, tried = open_.pop(), tried + 1
-        try:
-            loaded = _of_one_reading(tensors, settings, path)
-            _confirm(loaded.model, check)
-            fit.append(loaded)
-        except reading.Unclear as unclear:
-            refused.append(unclear)
-            for way in reversed(unclear.ways):
-                more = {**way, "names": {**settings["names"], **way.get("names", {})}}
-                open_.append(settings | more)
-        except files.UserError as error:
-            refused.append(error)
-    if not fit:
-        of_logits = [error for error in refused if not isinstance(error, reading.Unclear)]
-        which = f" ({tried} readings were tried)" if tried > 1 else ""
-        raise files.UserError(f"{(of_logits or refused)[0]}{which}")
-    return fit[0]
-
-
-def _of_one_reading(
-    tensors: Mapping[str, Tensor], config: Mapping[str, Any], path: object
-) -> Loaded:
+    settings["names"] = {**(settings.get("names") or {}), **(names or {})}
     told: dict[str, Any] = {}
     try:
-        return Loaded(conversion.transformer(tensors, config, told), told)
-    except reading.Unclear as unclear:
-        raise reading.Unclear(f"{path}: {unclear}", unclear.ways) from unclear
+        loaded = Loaded(conversion.transformer(tensors, settings, told), told)
     except ValueError as error:
         raise files.UserError(f"{path}: {error}") from error
     except (TypeError, OverflowError, AttributeError) as error:
         raise files.UserError(
             f"{path}: a setting of its config is of another kind than it must be: {error}"
         ) from error
+    if check is not None:
+        _confirm(loaded.model, check)
+    return _checked(loaded, path, begin)
 
 
 @torch.no_grad()
 def _confirm(model: Transformer, check: Check) -> None:
     """Raise a UserError that says where the model leaves the logits of a `check`, if it does."""
-    tokens, logits = check[:2]
+    tokens, logits, *more = check
+    streams = more[0] if more else ()
     found = model(tokens)
     if found.shape != logits.shape:
         raise files.UserError(
             f"the check's logits are {tuple(logits.shape)} but the model gives {tuple(found.shape)}"
         )
-    size, off = float(logits.abs().max()), (found - logits).abs()
-    if float(off.max()) <= CLOSE * size:
+    size, off = float(logits.abs().max()), float((found - logits).abs().max())
+    if off <= CLOSE * size:
         return
-    said = f"logits are off by {float(off.max()):.2g} of {size:.2g}"
-    if len(check) > 2:
-        d = check[2][0].shape[-1]
-        for at, (own, theirs) in enumerate(
-            zip(model.trace(tokens).residual, check[2], strict=True)
-        ):
-            left = own[..., :d] - theirs
-            # Where a norm takes the mean away, the stream here has none; a bias may have gone into it.
-            left = left - left.mean(dim=-1, keepdim=True) if model.forms else left
-            left = left - left.mean(dim=(0, 1)) if model.forms else left
-            if float(left.abs().max()) > CLOSE * float(theirs.abs().max()):
-                where = f"after layer {at - 1}" if at else "in the embedding"
-                raise files.UserError(f"{said}: the stream leaves the check's {where}")
-        raise files.UserError(
-            f"{said}: the stream is the check's up to the last layer, so W_U or its norm is not"
-        )
-    if float(off[:, 0].max()) > CLOSE * size:
-        where = (
-            "at the first place already, where every head can only look at itself: in W_E, W_U, W_V, W_O, a "
-            "norm or positions"
-        )
-    else:
-        first = int((off.amax(dim=(0, 2)) > CLOSE * size).nonzero()[0])
-        where = (
-            f"from place {first} on, and at the first they are right: what heads move is read as it should be, "
-            "and where they look is not, so it is in W_Q, W_K, n_heads, positions or the scale"
-        )
-    layers = "in layer 0, the only one" if model.config.n_layers == 1 else (
-        "in which layer, a third of the check tells, the streams after embedding and after each layer"
-    )  # fmt: skip
-    raise files.UserError(f"{said} {where}; {layers}")
+    said = f"logits are off by {off:.2g} of {size:.2g}"
+    for at, (own, theirs) in enumerate(zip(model.trace(tokens).residual, streams, strict=False)):
+        left = own[..., : theirs.shape[-1]] - theirs
+        # Where a norm takes the mean away, the stream here has none; a bias may have gone into it.
+        left = left - left.mean(dim=-1, keepdim=True) if model.forms else left
+        left = left - left.mean(dim=(0, 1)) if model.forms else left
+        if float(left.abs().max()) > CLOSE * float(theirs.abs().max()):
+            where = f"after layer {at - 1}" if at else "in the embedding"
+            raise files.UserError(f"{said}: the stream leaves the check's {where}")
+    where = "a third of the check, the streams after embedding and after each layer, tells where"
+    if streams:
+        where = "the streams are the check's, so W_U or its norm is not"
+    raise files.UserError(f"{said}: {where}")
 
 
 def _checked(loaded: Loaded, source: object, begin: Any) -> Loaded:
     """The model with the token that opens contexts as number 0, if its logits are numbers."""
-    model = loaded.model
+    model, n_vocab = loaded.model, loaded.model.config.n_vocab
     _require_finite(model, source)
-    n_vocab = model.config.n_vocab
-    if type(begin) is not int or not 0 <= begin < n_vocab:
+    if begin is None:
+        model.config = replace(model.config, begin=False)
+    elif type(begin) is not int or not 0 <= begin < n_vocab:
         raise files.UserError(f"begin is {begin!r} but {source} has the tokens 0 to {n_vocab - 1}")
-    if begin:
+    elif begin:
         swapped = torch.arange(n_vocab)
         swapped[[0, begin]] = torch.tensor([begin, 0])
         model.W_E.data = model.W_E[:, swapped]
@@ -236,14 +164,11 @@ def _checked(loaded: Loaded, source: object, begin: Any) -> Loaded:
 @torch.no_grad()
 def _require_finite(model: Transformer, source: object) -> None:
     tokens = torch.arange(min(model.config.n_vocab, model.config.n_ctx, 32))
-    # Other tokens are not tried, but none may be so long that the circuits' products overflow.
-    longest = model.W_E.abs().max() * model.W_U.abs().max() * model.config.d_model
-    if not model(tokens[None]).isfinite().all() or not longest.isfinite():
+    if not model(tokens[None]).isfinite().all():
         largest = max(float(W.abs().max()) for W in model.parameters())
         raise files.UserError(
-            f"{source}: the weights are finite, but logits of the tokens 0 to {len(tokens) - 1}, or "
-            f"products of W_E and W_U, are not. The largest weight is {largest:.2g}, and products of "
-            f"such numbers must stay below {torch.finfo(model.W_E.dtype).max:.2g}"
+            f"{source}: the weights are finite, but logits of the tokens 0 to {len(tokens) - 1} are not. "
+            f"The largest weight is {largest:.2g}"
         )
 
 
@@ -323,32 +248,18 @@ def _tensors(path: Path) -> dict[str, Tensor]:
             with np.load(path, allow_pickle=False) as arrays:
                 return {name: torch.from_numpy(arrays[name]) for name in arrays.files}
         state_dict = torch.load(path, map_location="cpu", weights_only=True)
-    except (
-        SafetensorError,
-        RuntimeError,
-        ValueError,
-        TypeError,
-        EOFError,
-        OSError,
-        BadZipFile,
-    ) as error:
-        raise files.UserError(
-            f"{path} is no file of weights, or cut short: {str(error) or type(error).__name__}"
-        ) from error
-    except Exception as error:  # pickle's own, whatever class it is
+    except Exception as error:  # each format has errors of its own, pickle whatever it likes
         asks = re.findall(r"GLOBAL (\S+)", str(error))
+        more = f", and asks for {asks[0]}; nothing of it was run" if asks else ""
         raise files.UserError(
-            f"{path} is damaged or holds more than weights{f', {asks[0]}' if asks else ''}; nothing "
-            "of it was run. Ask for a .safetensors"
+            f"{path} is no file of weights, cut short, or holds more than weights{more}. Ask for a "
+            f".safetensors ({str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__})"
         ) from error
-    if not isinstance(state_dict, dict) or not all(
+    of_tensors = isinstance(state_dict, dict) and all(
         isinstance(name, str) and isinstance(W, Tensor) for name, W in state_dict.items()
-    ):
-        has = (
-            f"the names {[*state_dict][:6]}"
-            if isinstance(state_dict, dict)
-            else f"a {type(state_dict).__name__}"
-        )
+    )
+    if not of_tensors:
+        has = [*state_dict][:6] if isinstance(state_dict, dict) else type(state_dict).__name__
         raise files.UserError(
             f"{path} must hold a state dict, names with tensors, but has {has}; where one of them is "
             "the state dict, save that by itself"
@@ -357,30 +268,12 @@ def _tensors(path: Path) -> dict[str, Tensor]:
 
 
 def _place(source: object) -> Path:
-    """The folder or file, fetched from the hub if it is none of here."""
+    """The folder or file."""
     if not isinstance(source, str | os.PathLike):
+        raise files.UserError(f"source is {source!r} but must be the path of a folder or file")
+    if not (place := Path(source).expanduser()).exists():
         raise files.UserError(
-            f"source is {source!r} but must be the path of a folder or file, or a name on a hub"
+            f"there is no {source}. What a hub has comes first with "
+            "huggingface_hub.snapshot_download(NAME), whose answer is a folder"
         )
-    place = Path(source).expanduser()
-    if place.exists():
-        return place
-    named = re.fullmatch(r"(\w[\w.-]*/\w[\w.-]*)/?(.*)", str(source))
-    if place.suffix in KINDS or not named:
-        raise files.UserError(f"there is no {source}, and on a hub names are like owner/name")
-    import huggingface_hub  # comes with Accelerate; a folder or a file does without it
-
-    try:
-        # Whatever lies in folders of a repository are checkpoints along a training, by the hundred.
-        repository, inside = named.groups()
-        at = f"{inside}/" if inside else ""
-        wanted = [f"{at}*{kind}" for kind in (".json", ".toml", *KINDS[:3])]
-        fetched = huggingface_hub.snapshot_download(
-            repository, allow_patterns=wanted, ignore_patterns=[f"{at}*/*"]
-        )
-        return Path(fetched) / inside
-    except Exception as error:  # no network, no such name, no access: each has a class of its own
-        said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise files.UserError(
-            f"there is no file or folder {source} here, and the hub does not give it: {said}"
-        ) from error
+    return place

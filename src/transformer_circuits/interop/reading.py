@@ -9,14 +9,16 @@ Where two readings of a shape give different logits, these conventions count, an
 - a `.weight` is [out, in], as in torch.nn.Linear, unless matrices of the layers whose shape tells are the
   other way round; a `.kernel` is [in, out]; bare parameters are as those among them whose shape tells;
 - heads stand side by side, (head d_head), and the axis of heads comes before that of d_head;
-- c_attn, in_proj, Wqkv and to_qkv are q, k, v one after the other, and query_key_value is head by head, as
-  where these names come from (GPT-2, torch.nn, FlashAttention, GPT-NeoX). Of other joined matrices only
+- c_attn, in_proj, Wqkv, to_qkv and to_kv are q, k, v one after the other, and query_key_value is head by
+  head, as where these names come from (GPT-2, torch.nn, FlashAttention, GPT-NeoX). Of other joined matrices only
   the order of letters is in the name, and with more than one head their packing is asked for;
+- norms of layers stand before attention, where the end has a norm, too; tokens enter as they are stored;
 - a table of tokens or positions has a row for each; a single matrix of the vocabulary is tied;
 - under TransformerLens's own names, its shapes.
 """
 
 import math
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,15 +45,18 @@ WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 LETTER = re.compile(
     r"(?:w|b|lin|fc|proj)?(q|query|queries|k|keys?|v|val|values?|o|[qkv]{2,3})(?:s|w|b|proj|lin)?"
 )
-END = r"(?:[._](weight|bias|kernel|scale|embedding))?"
+END = r"(?:[._](weight|bias|kernel|scale|embedding|[wb]))?"
 ALL_THREE = re.compile(rf"(?:.*\.)?(?:c_attn|in_proj|W?_?pack|attn_in){END}")
-IN_BLOCKS = re.compile(rf"(?:.*\.)?(?:c_attn|in_proj|Wqkv|to_qkv){END}")
+IN_BLOCKS = re.compile(rf"(?:.*\.)?(?:c_attn|in_proj|Wqkv|to_q?kv){END}")
 BY_HEAD = re.compile(rf"(?:.*\.)?query_key_value{END}")
+ATTENTION = re.compile(r"att", re.IGNORECASE)
 OUT = re.compile(r"out|output|unify.*|combine|merge|dense")
 BIAS = re.compile(r"bias|beta|shift|offset|b[qkvo]?")
 GAIN = re.compile(r"weight|gamma|scale|gain|alpha|[wga]")
-NORM, LAST = re.compile(r"ln|.*norm|rms"), re.compile(r"f|final|last|end|out")
+NORM = re.compile(r"lns?|.*norms?|rms")
 MLP = re.compile(r"mlps?|ffn?|feed|feedforward|up|down|gate|experts?")
+ANGLES = {"inv", "freq", "freqs", "cos", "sin", "rope", "rotary"}
+"""Of tables of rotary positions, which a config says better."""
 ADDED = re.compile(r"types?|segments?|lang.*")
 """Of tables that are added to tokens, and of which no model here knows."""
 OUTSIDE = {
@@ -64,16 +69,12 @@ OF_HEADS = ("(head d_head) d_model", "d_model (head d_head)", "head d_head d_mod
 JOINED = tuple(
     axes
     for order in ("qkv head d_head", "head qkv d_head")
-    for one, two, three in [order.split()]
-    for rows in ([f"({order})"], [one, f"({two} {three})"], [one, two, three])
-    for at in range(len(rows) + 1)
-    if at == 0 or at >= len(rows) - (len(rows) > 1)
-    for axes in [" ".join([*rows[:at], "d_model", *rows[at:]])]
+    for axes in (f"({order}) d_model", f"d_model ({order})", f"{order} d_model")
 )
 TABLE = ("n d_model", "d_model n")
 """Every layout of a matrix of heads, of several in one, and of one outside the layers."""
 PART = re.compile(
-    r"(?:(?:blocks|layers)\.(\{layer\}|\d+)\.)?(?:(?:attn|embed|pos_embed|unembed)\.)?"
+    r"(?:(?:blocks|layers)\.\{layer\}\.)?(?:(?:attn|embed|pos_embed|unembed)\.)?"
     r"(W_E|W_pos|W_U|b_U|ln_final\.[wb]|ln1\.[wb]|[Wb]_(?:[QKV]{1,3}|O)|none)"
 )
 PLACES = {"W_E": "embed.W_E", "W_pos": "pos_embed.W_pos", "W_U": "unembed.W_U", "none": "none",
@@ -83,11 +84,7 @@ PLACES = {"W_E": "embed.W_E", "W_pos": "pos_embed.W_pos", "W_U": "unembed.W_U", 
 
 
 class Unclear(files.UserError):
-    """More than one reading fits; each of `ways`, as more of a config, answers the first question."""
-
-    def __init__(self, message: str, ways: Sequence[Mapping[str, Any]] = ()):
-        super().__init__(message)
-        self.ways = ways
+    """More than one reading fits."""
 
 
 def whole(part: str) -> str:
@@ -99,6 +96,11 @@ def words(name: str) -> list[list[str]]:
     """Of each component of a name, from the last to the first; numbers of layer and head left out."""
     parts = reversed(re.split(r"[./]", re.sub(r"\{\w+\}", "", name)))
     return [made for part in parts if (made := [w.lower() for w in WORD.findall(part)])] or [[]]
+
+
+def _has(name: str, which: re.Pattern[str]) -> bool:
+    """Whether a word of a name is one of these."""
+    return any(which.fullmatch(word) for component in words(name) for word in component)
 
 
 def letters(name: str) -> str:
@@ -138,7 +140,7 @@ class Family:
 
     @property
     def stem(self) -> str:
-        return re.sub(r"[._](weight|bias|kernel|scale)$", "", self.pattern)
+        return re.sub(r"[._](weight|bias|kernel|scale|[wb])$", "", self.pattern)
 
     @property
     def plain(self) -> str:
@@ -152,46 +154,40 @@ class Family:
         alike = [self.each[key] for key in sorted(self.each) if key[0] == layer]
         return torch.stack(alike) if "{head}" in self.pattern else alike[0]
 
-    def has(self, which: re.Pattern[str], *, last: bool = False) -> bool:
-        """Whether a word of its name, or of the last two of the last component, is one of these."""
-        of = [words(self.pattern)[0][-2:]] if last else words(self.pattern)
-        return any(which.fullmatch(word) for component in of for word in component)
+    def has(self, which: re.Pattern[str]) -> bool:
+        """Whether a word of its name is one of these."""
+        return _has(self.pattern, which)
 
 
 def _numbered(names: Sequence[str], of_layers_too: Collection[str]) -> dict[str, tuple]:
     """The pattern of each name, with its layer and head; `of_layers_too`: what else is of layers."""
-    own = {name for name in names if letters(name) or name in of_layers_too}
-    kind = WHOLE if any(map(WHOLE.search, own or names)) else BEHIND
-    places: dict[str, dict[int, bool]] = {}
-    for name in names:  # what stands before a number: the numbers, and if letters come with them
+    own = {name for name in names if name in of_layers_too or letters(name)}
+    own = own or {name for name in names if ATTENTION.search(name)}
+    kind = WHOLE if any(map(WHOLE.search, own)) else BEHIND
+    heads = re.compile(r"heads?[._]?$", re.IGNORECASE)
+    places: dict[str, set[int]] = {}  # by what stands before them: numbers of what is of attention
+    for name in own:
         for found in kind.finditer(name):
-            has = places.setdefault(kind.sub("#", name[: found.start()]), {})
-            about = name[found.end() :] if kind is WHOLE else name
-            told = letters(about) or (name in of_layers_too and words(about)[0])
-            has[int(found[0])] = has.get(int(found[0]), False) or bool(told)
-    heads = {before for before in places if re.search(r"heads?[._]?$", before, re.IGNORECASE)}
-    layers = {before for before, has in places.items() if any(has.values())} - heads
-    if not layers and kind is WHOLE:  # lists of parameters: W_Q.0, W_Q.1
-        lists = [{*places[before]} for before in places if letters(before)]
-        layers = {before for before in places if {*places[before]} in lists} - heads
-        if not lists:  # nor is anything called by a letter: the longest list there is
-            n = {b: sum(name.startswith(b.partition("#")[0]) for name in names) for b in places}
-            layers = {b for b, has in places.items() if len(has) > 1 and n[b] == max(n.values())}
-        places = {before: dict.fromkeys(has, True) for before, has in places.items()}
-    layers = {before for before in layers if sum(places[before].values()) > 1} or layers
-    if kind is WHOLE and layers:  # of lists in lists, the outer one
-        first = min(before.count("#") for before in layers)
-        layers = {before for before in layers if before.count("#") == first}
-    known = {number for before in layers for number, has in places[before].items() if has}
+            before = kind.sub("#", name[: found.start()])
+            if not heads.search(before):
+                places.setdefault(before, set()).add(int(found[0]))
+    outer = min((before.count("#") for before in places), default=0)  # of lists in lists
+    layers = {before: has for before, has in places.items() if before.count("#") == outer}
+    # A list of two or more: what stands once may be anything.
+    layers = {before: has for before, has in layers.items() if len(has) > 1} or layers
+    known = set().union(*layers.values())
     placed = {}
     for name in names:
         layer, head, pattern, end = 0, 0, "", 0
         for found in kind.finditer(name):
             before, number, mark = kind.sub("#", name[: found.start()]), int(found[0]), found[0]
-            here = before in layers or (kind is BEHIND and layers)
-            if before in heads:
+            if heads.search(before):
                 mark, head = "{head}", number
-            elif number in known and "{layer}" not in pattern and here:
+            elif (
+                number in known
+                and "{layer}" not in pattern
+                and (before in layers or kind is BEHIND or _has(before, NORM))
+            ):
                 mark, layer = "{layer}", number
             pattern, end = pattern + name[end : found.start()] + mark, found.end()
         placed[name] = pattern + name[end:], (layer, head)
@@ -207,13 +203,11 @@ class Reading:
     n_layers: int
     told: dict[str, str]
     """What each tensor was read as."""
-    rotary: dict[str, Any]
-    """What saved tables say of rotary positions: `frequencies`, and `rotary_adjacent_pairs`."""
 
 
 class _Reader:
     def __init__(self, given: Mapping[str, Tensor], cfg: Mapping[str, Any], names: Names):
-        self.cfg, self.rotary, self.d = cfg, {}, 0
+        self.cfg, self.d = cfg, 0
         plain: dict[str, Tensor] = {}
         for name, W in given.items():
             W, name = W.detach(), WRAPPED.sub("", name.replace("/", "."))
@@ -238,7 +232,7 @@ class _Reader:
         self.inside = [
             f for f in self.families
             if (whole(f.part)[:6] == "blocks" if f.part else
-                "{layer}" in f.pattern or (not numbered and letters(f.pattern)))
+                "{layer}" in f.pattern or (not numbered and self._of_heads(f)))
         ]  # fmt: skip
         self.layers = sorted({layer for f in self.inside for layer, _ in f.each})
         for f in self.families:
@@ -247,6 +241,12 @@ class _Reader:
             elif {layer for layer, _ in f.each} != {*self.layers} or len(f.each) % len(self.layers):
                 where = f"{f.pattern} is there for {sorted(f.each)} alone"
                 raise files.UserError(f"the layers are {self.layers}, but {where}")
+
+    @staticmethod
+    def _of_heads(f: Family) -> bool:
+        """Whether it is of attention by its name, where no number tells."""
+        out = f.has(OUT) and not any(map(f.has, OUTSIDE.values()))
+        return bool(letters(f.pattern)) or out
 
     @staticmethod
     def _named(plain: Mapping[str, Tensor], names: Names) -> tuple[list[Family], dict[str, str]]:
@@ -264,12 +264,10 @@ class _Reader:
                 if not found:
                     there = f"no tensor is called so: {[*plain][:8]}"
                     raise files.UserError(f"names has {pattern} for {key}, but {there}")
-                taken |= dict.fromkeys(found, known[2])
-                family = made.setdefault(known[2], Family(pattern, {}, known[2], axes.strip()))
-                layer = known[1] if known[1] and known[1].isdigit() else None
+                taken |= dict.fromkeys(found, known[1])
+                family = made.setdefault(known[1], Family(pattern, {}, known[1], axes.strip()))
                 for name, at in found.items():
-                    here = int(layer or at.get("layer", 0)), int(at.get("head", 0))
-                    family.each[here] = plain[name]
+                    family.each[int(at.get("layer", 0)), int(at.get("head", 0))] = plain[name]
         return [f for part, f in made.items() if part != "none"], taken
 
     def _unstacked(self, plain: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -285,58 +283,31 @@ class _Reader:
     def _no_weight(self, name: str, W: Tensor) -> bool:
         """Whether it is a mask, a count or a table of angles, all of which may be saved, too."""
         told = {word for component in words(name) for word in component}
-        if name.endswith(numbers.BUFFERS) and "rotary" not in name:
+        if name.endswith(numbers.BUFFERS) or ANGLES & {*words(name)[0]}:
             return True
         if W.layout != torch.strided or W.is_meta or W.is_quantized:
             return False
-        if told & {*["inv", "freq", "freqs", "cos", "sin", "rope", "rotary"]} and self._angles(
-            told, W
-        ):
-            return True
         if W.ndim == 0:
             return bool(told & {"mask", "masked", "ignore", "bias"}) and not float(W) > -1e4
         if W.dtype == torch.bool or told & {"mask", "tril", "causal"}:
             return True
-        if (
-            told & {*["ids", "id", "pos", "position", "positions", "arange"]}
-            and not W.is_floating_point()
-        ):
+        counts = not W.is_floating_point() and not W.is_complex()
+        if counts and told & {"ids", "id", "pos", "position", "positions", "arange"}:
             return torch.equal(W.flatten(), torch.arange(W.numel()).to(W))
         n = W.shape[-1]
         if n < 2 or W.shape[-2:] != (n, n) or W.numel() != n * n or W.is_complex():
             return False
-        square, below = W.reshape(n, n), torch.ones(n, n).tril().bool()
-        return torch.equal(square != 0, below) and bool((square[below] == 1).all())
-
-    def _angles(self, told: set[str], W: Tensor) -> bool:
-        """Take note of a table of rotary positions, if it is one."""
-        if W.is_complex():
-            self.rotary |= {"frequencies": W[1].angle().double(), "rotary_adjacent_pairs": True}
-        elif told & {"cos", "sin"} and W.is_floating_point() and W.numel() and W.abs().max() <= 1:
-            W = W.reshape(-1, W.shape[-1]).double()
-            halves, pairs = W.chunk(2, dim=1), (W[:, ::2], W[:, 1::2])
-            for adjacent, (once, again) in enumerate((halves, pairs)):
-                if W.shape[1] > 2 and torch.equal(once, again):
-                    self.rotary["rotary_adjacent_pairs"], W = bool(adjacent), once
-                    break
-            if "sin" in told and len(W) > 1:
-                self.rotary["frequencies"] = W[1].asin()
-        elif W.ndim == 1 and W.is_floating_point() and bool((W > 0).all()):
-            self.rotary["frequencies"] = W.double()
-        else:
-            return False
-        return True
+        return torch.equal(W.reshape(n, n), torch.ones(n, n).tril().to(W))
 
     def unclear(self, said: str, *ways: tuple[Family, str] | tuple[Family, str, str]) -> Unclear:
         """The refusal, with every tensor and what it could be; `ways`: family, part, axes."""
         rows = [
             f"  {f}: {f.part or 'could be ' + ' or '.join(self._parts(f))}" for f in self.families
         ]
-        more = [{whole(part): " ".join([f.pattern, *axes])} for f, part, *axes in ways]
-        lines = ["One of these lines settles it:"] * bool(more)
-        lines += [f"  names = {files.as_json(way)}" for way in more]
-        text = "\n".join([f"{said}. The tensors:", *rows, *lines])
-        return Unclear(text, [{"names": way} for way in more])
+        lines = ["One of these lines settles it:"] * bool(ways)
+        for f, part, *axes in ways:
+            lines.append(f"  names = {files.as_json({whole(part): ' '.join([f.pattern, *axes])})}")
+        return Unclear("\n".join([f"{said}. The tensors:", *rows, *lines]))
 
     def _parts(self, f: Family) -> list[str]:
         """What it could be by its shape alone."""
@@ -382,7 +353,7 @@ class _Reader:
                 for part, of_heads in self._split(f, f.axes, W):
                     made[f"blocks.{number}.attn.{part}"] = of_heads
         told = {f.pattern: f"{whole(f.part)} {f.axes}".strip() for f in self.families}
-        return Reading(made, len(self.layers), told, self.rotary)
+        return Reading(made, len(self.layers), told)
 
     def _tie(self, made: dict[str, Tensor]) -> None:
         tied, both = self.cfg.get("tie_word_embeddings"), ("embed.W_E", "unembed.W_U")
@@ -422,19 +393,9 @@ class _Reader:
             if len(same) > 1:
                 raise self.unclear(f"several tensors are {f.part}", *((g, g.part) for g in same))
         left = [f for f in self.inside if not f.part and len(f.shape) > 1]
-        if not left and not self.get("W_O") and len(self.layers) == 1:  # it may have no number
-            odd = [f for f in self.families if f not in self.inside and len(f.shape) > 1]
-            sides = [max(f.shape) for f in odd]
-            known = [f.has(OUTSIDE["W_pos"]) or f.has(OUTSIDE["W_E"]) or f.part for f in odd]
-            left = [f for f, no in zip(odd, known, strict=True) if not no]
-            left = [f for f in left if sides.count(max(f.shape)) == 1]
         has = {x for f in self.inside if f.part[:2] == "W_" for x in f.part[2:]}
-        left.sort(key=lambda f: math.prod(f.shape))
-        if len(left) == 2 and not has and math.prod(left[1].shape) == 3 * math.prod(left[0].shape):
-            left.pop().part, has = "W_QKV", {*"QKV"}
         if len(left) == 1 and has == {*"QKV"}:
             left[0].part, has = "W_O", {*"QKVO"}
-            self.inside += [f for f in left if f not in self.inside]
         if self.layers and has != {*"QKVO"}:
             missing = [f"W_{x}" for x in "QKVO" if x not in has]
             ways = [(f, part) for f in self.inside if f in left[:1] for part in missing]
@@ -464,7 +425,6 @@ class _Reader:
         self.n_kv: Any
         self.d_head: Any
         self.n_kv, self.d_head = self.cfg.get("n_key_value_heads"), self.cfg.get("d_head")
-        self.d_value: Any = None
         if self.n_kv is None and any({*"QK"} <= {*f.part} for f in heads):
             self.n_kv = self.n_heads
         heads.sort(key=lambda f: min("QKVO".index(x) for x in f.part[2:]))
@@ -480,28 +440,13 @@ class _Reader:
 
     def _known(self, part: str) -> dict[str, int | None]:
         heads = self.n_kv if not {*"QO"} & {*part} else self.n_heads
-        d_head = self.d_value if part[2:] in ("V", "O") else self.d_head
-        return {"d_model": self.d, "qkv": len(part) - 2, "head": heads, "d_head": d_head}
+        return {"d_model": self.d, "qkv": len(part) - 2, "head": heads, "d_head": self.d_head}
 
     def _fitting(self, f: Family) -> list[str]:
         """The layouts that its shape allows; sizes that it tells are kept."""
         layouts = [f.axes] if f.axes else JOINED if len(f.part) > 3 else OF_HEADS
         if "{head}" in f.pattern:
             layouts = [axes for axes in layouts if axes.startswith("head ")]
-        elif len(f.part) > 3 and self.n_kv and self.n_heads and self.n_kv != self.n_heads:
-            n = 2 * self.n_kv + self.n_heads * ("Q" in f.part)
-            rows = next((size for size in f.shape if size != self.d), self.d)
-            self.d_head = self.d_value = self.d_head or rows // n
-            shapes = {JOINED[1]: (n * self.d_head, self.d), JOINED[0]: (self.d, n * self.d_head)}
-            fit = [axes for axes in shapes if f.shape == shapes[axes] and axes in (f.axes or axes)]
-            if fit and not f.axes and not IN_BLOCKS.fullmatch(f.plain):
-                raise self.unclear(
-                    f"{f} has {self.n_heads} queries and {self.n_kv} keys and values in an order that "
-                    "nothing tells; known is one after the other",
-                    *((f, f.part, axes) for axes in fit),
-                )
-            if fit:
-                return fit
         found = {axes: _sizes(axes, f.shape, self._known(f.part)) for axes in layouts}
         fit = [axes for axes in layouts if found[axes] is not None]
         if not fit:
@@ -514,19 +459,13 @@ class _Reader:
             self.n_heads, self.d_head = one["head"], one["d_head"]
         if "K" in f.part:
             self.n_kv = self.n_kv or one["head"]
-        if "V" in f.part:
-            self.d_value = one["d_head"]
         return fit
 
     def _settled(self, f: Family, fitting: Mapping[str, list[str]]) -> str:
         """The layout of a matrix, by the conventions that count; with several the file is refused."""
-        left: list[str] = []
-        made: list[list[Tensor]] = []  # those alone that differ in what they make of the numbers
-        for axes in fitting[f.part]:
-            parts = [W for _, W in self._split(f, axes, f.of())]
-            pairs = (zip(parts, other, strict=True) for other in made)
-            if not any(all(a.shape == b.shape and torch.equal(a, b) for a, b in z) for z in pairs):
-                left, made = [*left, axes], [*made, parts]
+        left = fitting[f.part]
+        if self.n_heads == 1 and len(f.part) > 3:  # then no order of heads is another
+            left = [axes for axes in left if "qkv head" in axes]
         if len(left) > 1 and f.pattern == whole(f.part) and f.ndim == 3:
             left = ["head d_head d_model" if f.part == "W_O" else "head d_model d_head"]
         if len(left) > 1 and f.ndim == 2 and (told := self._out_first(f, fitting)) is not None:
@@ -555,13 +494,7 @@ class _Reader:
 
     def _split(self, f: Family, axes: str, W: Tensor) -> Iterator[tuple[str, Tensor]]:
         """Each part of a matrix or a bias, [head, d_head, d_model] or [head, d_head]."""
-        kind, which, n_kv = f.part[:2], f.part[2:], self.n_kv or self.n_heads
-        if len(which) > 1 and n_kv != self.n_heads:
-            W = W.mT if axes.startswith("d_model") else W
-            rows = [(self.n_heads if x == "Q" else n_kv) * self.d_head for x in which]
-            for x, part in zip(which, W.split(rows), strict=True):
-                yield kind + x, part.unflatten(0, (-1, self.d_head))
-            return
+        kind, which = f.part[:2], f.part[2:]
         sizes = _sizes(axes, tuple(W.shape), self._known(f.part))
         if sizes is None:
             raise self.unclear(f"{f} does not fit {f.part}, {axes}")
@@ -577,11 +510,12 @@ class _Reader:
         """Which matrices outside the layers are of tokens, positions and outputs."""
         left = [f for f in self.families if f not in self.inside and len(f.shape) == 2]
         left = [f for f in left if self.d in f.shape and not f.part]
-        common = _common([f.pattern for f in self.families])
+        folders = [f.pattern.replace(".", "/") for f in self.families]
+        common = os.path.commonpath(folders) if len(folders) > 1 else ""
         for f in left:
-            of = words(f.pattern.removeprefix(common))
-            if any(OUTSIDE["W_pos"].fullmatch(word) for component in of for word in component):
-                f.part = "W_pos"
+            own = f.pattern[len(common) :]  # "net.head." of all names tells nothing
+            of = words(own)
+            f.part = "W_pos" if _has(own, OUTSIDE["W_pos"]) else ""
             by = [p for one in of for p in ("W_U", "W_E") if any(map(OUTSIDE[p].fullmatch, one))]
             f.part = f.part or (by or [""])[0]
         for part in OUTSIDE:
@@ -626,56 +560,33 @@ class _Reader:
                 f.part = "b_U"
             elif f.shape == (self.d,):
                 modules.setdefault(re.sub(r"[._][^._]+$", "", f.pattern), []).append(f)
-        norms = [pair for stem, fs in modules.items() if (pair := self._gain_and_bias(stem, fs))]
+        norms = [pair for fs in modules.values() if (pair := _gain_and_bias(fs))]
         of_layers = [pair for pair in norms if pair[0] in self.inside]
         last = [pair for pair in norms if pair not in of_layers]
-        if (
-            len(self.layers) == 1
-            and not of_layers
-            and not any("{" in f.pattern for f in self.inside)
-        ):
-            # Of one layer without a number, the last norm is the one that is called so.
-            of_layers = [pair for pair in last if not pair[0].has(LAST)]
-            last = [pair for pair in last if pair not in of_layers]
-            if of_layers and not last:
-                f = of_layers[0][0]
-                said = f"which norm {f.pattern} is, nothing tells"
-                raise self.unclear(said, (f, "ln1.w"), (f, "ln_final.w"))
         for part, found in (("ln1", of_layers), ("ln_final", last)):
             if len(found) > 1:
                 said = f"there are {len(found)} norms where one is known, {part}"
                 raise self.unclear(said, *((pair[0], f"{part}.w") for pair in found))
             for f, end in zip(found[0] if found else (), (".w", ".b"), strict=False):
                 f.part = part + end
-                if part == "ln1" and f not in self.inside:
-                    self.inside.append(f)
 
-    def _gain_and_bias(self, stem: str, module: Sequence[Family]) -> list[Family]:
-        """The vectors of a norm, the gain first; none if that is not what they are for sure."""
-        bias = [f for f in module if f.has(BIAS, last=True)]
-        gain = [f for f in module if f not in bias]
-        named = [f for f in self.families if f.part[:2] == "ln" and f.pattern.startswith(stem)]
-        if len(named) == len(module) == 1:  # what is left of it
-            module[0].part = named[0].part[:-1] + ("b" if named[0].part[-1] == "w" else "w")
-            return []
-        told = len(gain) == 1 and (len(bias) == 1 or gain[0].has(GAIN, last=True))
-        return gain + bias if told and len(bias) < 2 else []
+
+def _gain_and_bias(module: Sequence[Family]) -> list[Family]:
+    """The vectors of a norm, the gain first; none if that is not what they are for sure."""
+
+    def ends(f: Family, which: re.Pattern[str]) -> bool:
+        return any(map(which.fullmatch, words(f.pattern)[0][-2:]))
+
+    bias = [f for f in module if ends(f, BIAS)]
+    gain = [f for f in module if f not in bias]
+    told = len(gain) == 1 and (len(bias) == 1 or ends(gain[0], GAIN))
+    return gain + bias if told and len(bias) < 2 else []
 
 
 def _kind(name: str) -> str:
     """How a module calls its matrix, if a module has it: weight, kernel or embedding."""
     found = re.search(r"[._](weight|kernel|embedding)$", name)
     return found[1] if found else ""
-
-
-def _common(names: Sequence[str]) -> str:
-    """The components with which all names begin."""
-    shared = ""
-    for parts in zip(*(name.split(".")[:-1] for name in names), strict=False):
-        if len({*parts}) > 1 or len(names) < 2:
-            break
-        shared += parts[0] + "."
-    return shared
 
 
 def _out_first(part: str, axes: str) -> bool:

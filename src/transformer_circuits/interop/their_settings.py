@@ -1,7 +1,6 @@
 """The settings of somebody else's config, by one name each: used, harmless, or refused."""
 
 import math
-import numbers
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +14,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "n_key_value_heads": ("num_key_value_heads", "n_kv_heads", "n_kv_head", "num_kv_heads"),
     "d_model": ("n_embd", "hidden_size", "embed_dim", "dim", "d_embed", "emb_dim", "embedding_dim"),
     "d_head": ("head_dim", "head_size", "d_k", "dim_head"),
-    "d_value": ("v_head_dim", "d_v"),
     "d_mlp": ("intermediate_size", "n_inner", "d_ff", "ffn_dim", "dim_feedforward", "mlp_dim"),
     "n_ctx": ("n_positions", "max_position_embeddings", "block_size", "context_length", "max_seq_len",
               "seq_len", "max_len"),
@@ -29,52 +27,45 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "positional_embedding_type": ("position_embedding_type", "pos_type"),
     "tie_word_embeddings": ("tie_weights", "weight_tying", "tie_embeddings"),
     "attn_only": (), "use_attn_scale": (), "attn_scale": (), "shortformer_pos": (),
-    "model_type": (), "architecture": (), "norm_first": (), "begin": (),
+    "model_type": (), "architecture": (), "norm_first": (),
 }  # fmt: skip
 """What is used, and by which other names it is known."""
 CANONICAL = {other: name for name, others in NAMES.items() for other in (name, *others)}
-SIZES = ("n_layers", "n_heads", "n_key_value_heads", "d_model", "d_head", "d_value", "d_mlp", "n_ctx",
+SIZES = ("n_layers", "n_heads", "n_key_value_heads", "d_model", "d_head", "d_mlp", "n_ctx",
          "d_vocab", "d_vocab_out")  # fmt: skip
 SWITCHES = ("attn_only", "use_attn_scale", "shortformer_pos", "rotary_adjacent_pairs",
             "tie_word_embeddings", "norm_first")  # fmt: skip
 OFF: Mapping[str, tuple] = {
-    "attention_dir": ("causal",), "is_causal": (True,), "causal": (True,), "use_local_attn": (False,),
-    "sliding_window": (None,), "scale_attn_by_inverse_layer_idx": (False,), "use_qk_norm": (False,),
-    "num_experts": (None, 0), "final_rms": (False,), "use_yarn_rope": (False,),
-    "use_NTK_by_parts_rope": (False,), "use_attention_sinks": (False,), "use_logn_attn": (False,),
-    "clip_qkv": (None,), "rmsnorm_uses_offset": (False,), "scale_embedding": (None, False),
-    "post_embedding_ln": (False,), "use_normalization_before_and_after": (False,),
-    "attn_scores_soft_cap": (-1.0, None), "output_logits_soft_cap": (-1.0, None),
-    "attn_logit_softcapping": (None,), "final_logit_softcapping": (None,), "layer_types": (None,),
-    "scale_attn_weights": (True,), "add_cross_attention": (False,), "is_encoder_decoder": (False,),
-    "qk_layernorm": (False,), "alibi": (False,), "use_sliding_window": (False,),
-    "use_dynamic_ntk_rope": (False,), "rotary_scaling_factor": (1.0,), "norm_first": (True, None),
-    "rotary_interleaved_cos_sin": (False,), "qk_norm_after_rope": (False,), "use_alibi": (False,),
-    "embedding_multiplier": (1, None), "logits_scaling": (1, None), "residual_multiplier": (1, None),
+    "attention_dir": ("causal",), "is_causal": (True,), "causal": (True,), "sliding_window": (None,),
+    "scale_attn_weights": (True,), "scale_attn_by_inverse_layer_idx": (False,), "final_rms": (False,),
+    "alibi": (False,), "qk_layernorm": (False,), "post_embedding_ln": (False,), "norm_first": (True, None),
+    "attn_scores_soft_cap": (-1.0, None), "output_logits_soft_cap": (-1.0, None), "num_experts": (None, 0),
+    "rmsnorm_uses_offset": (False,), "rotary_scaling_factor": (1.0,), "qk_norm_after_rope": (False,),
+    "rotary_interleaved_cos_sin": (False,),
 }  # fmt: skip
-"""What no model here has, each with the values that say so."""
+"""What no model here has, each with the values that say so; of others, None does."""
+SWITCHED_OFF = re.compile(
+    r"use_(?:local_attn|qk_norm|.*rope|.*logn_attn|attention_sinks|normalization_before_and_after|alibi)"
+    r"|is_encoder_decoder|add_cross_attention|use_sliding_window"
+)
+"""What no model here has, either, where it is false."""
 HARMLESS = re.compile(
     # of MLPs, of which there are none, and what shapes and names of weights tell
-    r"act_fn|activation(?:_function)?|hidden_act|gated_mlp|parallel_attn_mlp|use_parallel_residual"
-    r"|(?:attention_|mlp_|qkv_|use_)?bias"
+    r"act_fn|activation(?:_function)?|hidden_act|gated_mlp|parallel_attn_mlp|(?:attention_|mlp_|qkv_|use_)?bias"
     # of a file, a program or a machine
     r"|_.*|.*version|architectures|original_architecture|model_name|name|.*dtype|.*b?float16.*|attn_implementation"
     r"|use_cache|use_hook_.*|use_attn_(?:in|result)|use_split_qkv_input|.*split_attention_weights|flash(?:_attn)?"
     r"|ungroup_grouped_query_attention|from_checkpoint|checkpoint_.*|.*devices?|trust_remote_code|compile"
-    r"|load_in_4bit|reorder_and_upcast_attn|pretraining_tp|chunk_size_feed_forward|torchscript|output_dir"
-    r"|gradient_checkpointing|layer_norm_folding|uses_rms_norm|n_params|is_stateful|is_.*_?model|is_multimodal"
+    r"|load_in_4bit|reorder_and_upcast_attn|layer_norm_folding|uses_rms_norm|n_params|is_.*_?model|is_multimodal|is_stateful"
     # of tokens and of what is done with logits
-    r"|.*tokenizer.*|.*_token(?:_id)?|default_p.*|is_decoder|tie_encoder_decoder|return_dict.*"
-    r"|output_(?:attentions|hidden_states|scores)|summary_.*|task_specific_params|id2label|label2id"
-    r"|problem_type|finetuning_task|num_(?:labels|beams|beam_groups|return_sequences)|do_sample|early_stopping"
-    r"|temperature|top_[kp]|typical_p|(?:max|min)_length|.*_penalty|.*no_repeat_ngram_size"
+    r"|.*tokenizer.*|.*_token(?:_id)?|default_p.*|is_decoder|return_dict.*|output_.*|summary_.*"
+    r"|task_specific_params|id2label|label2id|temperature|top_[kp]|(?:max|min)_length"
     # of a training
-    r"|.*dropout.*|.*pdrop|.*init(?:ializer)?(?:_.*)?|seed|lr(?:_.*)?|learning_rate|min_lr|decay_lr|betas?|beta[12]"
+    r"|.*drop.*|.*init(?:ializer)?(?:_.*)?|seed|lr(?:_.*)?|learning_rate|min_lr|decay_lr|betas?|beta[12]"
     r"|weight_decay|grad(?:_norm)?_clip|.*batch.*|warmup_.*|max_(?:tokens|steps|iters)|optimizer|steps"
-    r"|tokens_per_step|truncate_tokens|n_?epochs|epochs|train_.*|dataset.*|shuffled_data|debug.*|log_(?:every|interval).*"
-    r"|(?:save|take)_checkpoints|eval_.*|wandb.*"
+    r"|tokens_per_step|n_?epochs|epochs|train_.*|dataset.*|debug.*|(?:log|eval|save|wandb).*"
     # of what another setting has switched off
-    r"|window_size|max_window_layers|experts_per_token|norm_topk_prob|NTK_.*|yarn_.*|neuron_.*"
+    r"|window_size|max_window_layers|experts_per_token|norm_topk_prob|NTK_.*|yarn_.*"
 )
 """Settings that change no logit of an attention-only model, whatever they are."""
 NORMS = (None, "LN", "LNPre", "RMS", "RMSPre")
@@ -97,21 +88,18 @@ def settings(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
             f"model_type is {kind!r}, and what such models do beside their weights is not known here "
             f"(it is of {['gpt2', *TURNED]}): if attention is plain, leave the setting out"
         )
-    for name in ("rope_scaling", "rope_parameters"):  # the second, which is newer, wins
-        rope = {**(given.pop(name, None) or {})}
-        if any(isinstance(value, Mapping) for value in rope.values()):
-            raise ValueError(
-                f"{name} differ by kind of layer, {[*rope]}, but all layers of a model here turn alike"
-            )
-        said = {rope.pop(key, "default") for key in ("rope_type", "type")} - {"default"}
-        if said:
-            raise ValueError(f"rope_type is {sorted(said)} but all models here have 'default'")
-        if name == "rope_parameters":
-            stale = {
-                other for other in given if CANONICAL.get(other) in {*map(CANONICAL.get, rope)}
-            }
-            given = {other: value for other, value in given.items() if other not in stale - {None}}
-        given |= rope
+    rope = {**(given.pop("rope_scaling", None) or {}), **(given.pop("rope_parameters", None) or {})}
+    if any(isinstance(value, Mapping) for value in rope.values()):
+        raise ValueError(
+            f"rotary positions differ by kind of layer, {[*rope]}, but here all turn alike"
+        )
+    said = {rope.pop(key, "default") for key in ("rope_type", "type")} - {"default"}
+    if said:
+        raise ValueError(f"rope_type is {sorted(said)} but all models here have 'default'")
+    newer = {*map(CANONICAL.get, rope)} - {None}  # a value that stands beside them is stale
+    given = {
+        name: value for name, value in given.items() if CANONICAL.get(name) not in newer
+    } | rope
     if {*(given.get("layer_types") or ())} <= {"full_attention"}:
         given.pop("layer_types", None)
     if kind == "qwen2" and not given.pop("use_sliding_window", False):
@@ -126,9 +114,7 @@ def settings(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
             if used in cfg and cfg[used] != value:
                 raise ValueError(f"{by[used]} is {cfg[used]!r} but {name}, the same, is {value!r}")
             cfg[used], by[used] = value, name
-        elif (
-            used is None and name not in OFF and value is not None and not HARMLESS.fullmatch(name)
-        ):
+        elif used is None and not _is_off(name, value) and not HARMLESS.fullmatch(name):
             raise ValueError(
                 f"nothing here knows {name}, which the config has as {value!r}: if it changes what the "
                 "model computes, the model cannot be read; if it does not, leave it out of the config"
@@ -136,9 +122,9 @@ def settings(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         elif used is None:
             unused.append(name)
     _checked(cfg, given)
-    if any(name in by.values() for name in ("rms_norm_eps",)):
+    if by.get("eps") == "rms_norm_eps":
         cfg.setdefault("normalization_type", "RMS")
-    if any(by.get("eps") == name for name in ("layer_norm_epsilon", "layer_norm_eps")):
+    if by.get("eps") in ("layer_norm_epsilon", "layer_norm_eps"):
         cfg.setdefault("normalization_type", "LN")
     if "shortformer_pos" in cfg:
         short = cfg["shortformer_pos"]
@@ -158,26 +144,26 @@ def settings(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     return cfg, sorted(unused)
 
 
-def _checked(cfg: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    def is_number(value: Any) -> bool:
-        real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        return real and bool(math.isfinite(value))
+def _is_off(name: str, value: Any) -> bool:
+    """Whether a setting is compared by `OFF`, or switches off what nothing here knows."""
+    return name in OFF or value is None or (value is False and bool(SWITCHED_OFF.fullmatch(name)))
 
-    for name in SWITCHES:
-        if name in cfg and not isinstance(cfg[name], bool):
-            raise ValueError(f"{name} is {cfg[name]!r} in the config but must be true or false")
-    for name in SIZES:
-        if name in cfg and not (is_number(cfg[name]) and cfg[name] == int(cfg[name])):
-            raise ValueError(f"{name} is {cfg[name]!r} in the config but must be a whole number")
+
+def _checked(cfg: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    for name, value in cfg.items():
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if name in SWITCHES and not isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r} in the config but must be true or false")
+        if name in SIZES and not whole:
+            raise ValueError(f"{name} is {value!r} in the config but must be a whole number")
     scale = cfg.get("attn_scale", -1)
-    if not (is_number(scale) and (scale > 0 or scale == -1)):
+    if not (scale > 0 or scale == -1):
         raise ValueError(
             f"attn_scale is {scale!r} in the config but must be a number above 0; -1 stands for √d_head"
         )
-    n_ctx = cfg.get("n_ctx", -1)
     for name, off in OFF.items():
         value = given.get(name, off[0])
-        if name == "sliding_window" and is_number(value) and value >= n_ctx > 0:
+        if name == "sliding_window" and value and value >= cfg.get("n_ctx", math.inf):
             continue  # every place is within it
         if value not in off:
             raise ValueError(f"{name} is {value!r} but all models here have {off[0]!r}")
@@ -194,7 +180,7 @@ def require_sizes(cfg: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
     for name, value in cfg.items():
         if name not in SIZES or value == -1 or (name == "d_mlp" and cfg.get("attn_only")):
             continue
-        if not sizes["n_layers"] and name in ("n_heads", "n_key_value_heads", "d_head", "d_value"):
+        if not sizes["n_layers"] and name in ("n_heads", "n_key_value_heads", "d_head"):
             continue  # no weight is of these
         if value != sizes[name]:
             has = f"have {sizes[name]}" if name != "d_mlp" else "have no MLPs"
@@ -203,27 +189,23 @@ def require_sizes(cfg: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
 
 def rotary(cfg: Mapping[str, Any], n_ctx: int, d_head: int) -> tuple[Tensor, Tensor]:
     """The angles of `GeneralAttention`, and in which order it has the rows of W_Q and W_K."""
-    told: Tensor | None = cfg.get("frequencies")
-    share = int(d_head * cfg.get("rotary_share", 1.0))
-    n = cfg.get("rotary_dim") or (share if told is None else 2 * len(told))
+    n = cfg.get("rotary_dim") or int(d_head * cfg.get("rotary_share", 1.0))
     if d_head % 2 or n % 2 or not 0 < n <= d_head:
         raise ValueError(
             f"rotary positions turn pairs of rows, but d_head is {d_head}, rotary_dim {n}"
         )
-    if "rotary_adjacent_pairs" not in cfg:
-        raise ValueError(
-            "rotary positions turn pairs of rows, and nothing tells which are a pair: say in the config "
-            '"rotary_adjacent_pairs": true for 0 and 1, 2 and 3, …, false for 0 and d_head / 2, 1 and …'
-        )
-    base = float(cfg.get("rotary_base", 10000.0))
-    frequency = base ** (-torch.arange(0, n, 2, dtype=torch.float64) / n)
-    # A table in single precision is that of a base, which is exact, unless it is another's.
-    if told is not None and (told - frequency).abs().max() > 1e-5:
-        if "rotary_base" in cfg:
+    for name, what in (
+        (
+            "rotary_adjacent_pairs",
+            "true for the pairs 0 and 1, 2 and 3, …, false for 0 and d_head / 2, 1 and …",
+        ),
+        ("rotary_base", "often 10000"),
+    ):
+        if name not in cfg:
             raise ValueError(
-                f"the config has rotary_base {base} but the weights' table is of another"
+                f"no weight tells how rotary positions turn: say {name} in the config, {what}"
             )
-        frequency = told
+    frequency = float(cfg["rotary_base"]) ** (-torch.arange(0, n, 2, dtype=torch.float64) / n)
     rates = torch.cat([frequency, torch.zeros((d_head - n) // 2, dtype=torch.float64)])
     adjacent = cfg["rotary_adjacent_pairs"]
     turned = torch.arange(n).view(-1, 2).T if adjacent else torch.arange(n).view(2, -1)
