@@ -246,7 +246,7 @@ OF_VOICE = {
     "../../_static/book.css": {
         name: theme.ROLES[name] for name in ("ink", "muted", "first", "second")
     },
-    "../../website/live/live.css": {"more": theme.MORE, "less": theme.LESS, "likely": theme.LIKELY},
+    "../../website/stage/stage.css": {"more": theme.MORE, "less": theme.LESS, "likely": theme.LIKELY},
     "../../website/train/train.css": {
         f"train-{name}": theme.ROLES[role]
         for name, role in (("first", "first"), ("second", "second"), ("control", "muted"), ("ink", "ink"))
@@ -262,7 +262,7 @@ def test_scripts_and_styles_have_the_colours_of_the_theme():
         written = re.findall(r"--([\w-]+): ?(#[0-9a-f]{6})\b", source)
         for name, role in of.items():
             both = [*dict.fromkeys((role.light, role.dark))]
-            assert [one for known, one in written if known == name] == both, name
+            assert [*dict.fromkeys(one for known, one in written if known == name)] == both, name
 
 
 def test_pixels_of_heat_maps_have_the_dark_colours_on_a_dark_page():
