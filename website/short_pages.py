@@ -10,7 +10,7 @@ from transformer_circuits.book import notebooks
 
 SHOWN = ("<figure", "<table", "circuit-view")
 """What an output has that stands beside the text; a stage has the whole width."""
-STAGES = ("circuit-stage", "the-stage")
+STAGE = "the-stage"
 """What the output of a stage has: it needs the whole width."""
 STEP = 'class="step"'
 """What the output of a paragraph has that sets the stage: it is words."""
@@ -129,7 +129,7 @@ def _html(node: nodes.Node) -> str:
 
 
 def _is_wide(node: nodes.Node) -> bool:
-    return any(mark in _html(node) for mark in STAGES)
+    return STAGE in _html(node)
 
 
 def _is_figure(node: nodes.Node) -> bool:

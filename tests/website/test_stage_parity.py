@@ -199,7 +199,7 @@ def of_pages(monkeypatch):
         names = {}
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             source = "".join(cell["source"])
-            sets = "import stage\n" in source or "stage" in names and "stage.st" in source
+            sets = "import stage\n" in source or ("stage" in names and "stage.st" in source)
             if cell["cell_type"] == "code" and sets:
                 exec(source, names)
     return found
