@@ -46,11 +46,10 @@ MODELS = ("two-layer", "two-layer-seed-1", "two-layer-seed-2", "one-layer", "zer
 """Models that the stage reads with, by file name; a page asks for each when it is wanted."""
 HUNT_SEEDS = range(4, 8)
 """Seeds of the hunts that a page has, in each level; the notebook shows answers of lower seeds."""
-KINDS = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {"charts", "stage", "views"})
+KINDS = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {"charts", "views"})
 """Kinds of interactive views, each with a script of its name."""
 NEEDED_BY = {
     **{f'data-kind="{kind}"': ("book/views.js", f"book/{kind}.js") for kind in KINDS},
-    'class="circuit-stage': ("book/stage.css", "book/stage.js"),
     'class="hover-chart': ("vendor/vega.min.js", "book/charts.js"),
     "data-stage-strip": ("stage/stage.css", "stage/page.js"),
     "data-hunt-strip": ("stage/stage.css", "live/hunts.js", "stage/hunt.js"),
@@ -62,8 +61,6 @@ NEEDED_BY = {
     ),
 }
 """Scripts and styles, below `_static/`, of every page that contains a mark."""
-MOVING = ("stage.css", "stage.js")
-"""Style and script that move a figure, on slides too."""
 FOR_PAGES = (
     "sphinx_book_theme", "pydata_sphinx_theme", "sphinx_togglebutton", "sphinx_copybutton",
 )  # fmt: skip
@@ -143,7 +140,6 @@ def _serve(app) -> None:
         **{f"vendor/katex/fonts/{font.name}": font for font in (dist / "fonts").glob("*.woff2")},
         **{f"vendor/fonts/{font.name}": font for font in _fonts()},
         **{f"vendor/licences/{name}.txt": path for name, path in _licences()},
-        **{f"book/{name}": SCRIPTS / name for name in MOVING},
         "stage/stage.css": STAGE / "stage.css",
     }
     slides = app.builder.name == "revealjs"
@@ -247,7 +243,6 @@ def _without_theme(app) -> None:
     app.builder.get_relative_uri = lambda page, to, typ=None: f"../../{to}.html"
     app.registry.js_files.clear()
     app.builder._js_files.clear()
-    app.builder.add_js_file("book/stage.js", defer="defer")
     # Models are served once, with the book.
     book = {"data-models": "../../../_static/live/"}
     app.builder.add_js_file("stage/page.js", defer="defer", **book)

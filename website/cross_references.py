@@ -28,7 +28,7 @@ FOLDER = "_static/figures"
 IMPORTANCE = files.data_dir().parent / "seminar" / "exercises.toml"
 IMPORTANT = {"path": "★ one of the five", "worth": "worth doing", "curious": "for the curious"}
 """Words on the importance of exercises, by the list they are in."""
-MADE_OF_HTML = re.compile(' data-stage>|class="circuit-drawings"')
+MADE_OF_HTML = re.compile('class="circuit-drawings"')
 """Pattern of the HTML of a figure that is more than one picture."""
 LOGGER = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Found:
     note: str = ""
     """Level and minutes of an exercise."""
     shown: str = ""
-    """HTML of a stage, which moves, or of a drawing, which has a layout for phones; else empty."""
+    """HTML of a drawing, which has a layout for phones; else empty."""
 
 
 class index_of(nodes.General, nodes.Element):  # noqa: N801 (docutils names nodes so)
@@ -69,17 +69,15 @@ class IndexOf(SphinxDirective):
 
 
 class ChapterFigure(SphinxDirective):
-    """Directive `{chapter-figure} page`, with the figure's title as content; `:live:` lets a stage move."""
+    """Directive `{chapter-figure} page`, with the figure's title as content."""
 
     required_arguments = 1
     has_content = True
-    option_spec = {"live": directives.flag}  # noqa: RUF012 (docutils has it so)
 
     def run(self) -> list[nodes.Node]:
         _, page = self.env.relfn2path(self.arguments[0])
         docname = self.env.path2doc(page) or self.arguments[0]
-        live = "live" in self.options
-        node = chapter_figure(page=docname, title=" ".join(self.content), live=live)
+        node = chapter_figure(page=docname, title=" ".join(self.content))
         self.set_source_info(node)
         return [node]
 
@@ -124,11 +122,11 @@ def _found(env) -> dict[str, dict[str, list[Found]]]:
 
 
 def figures(notebook: Mapping) -> list[Found]:
-    """Figures among the outputs of a notebook's cells, and the stage, which has a title as they have."""
+    """Figures among the outputs of a notebook's cells."""
     listed = []
     for output in notebooks.outputs(notebook):
         held = record.of(output)
-        if held and held["kind"] in ("figure", "stage"):
+        if held and held["kind"] == "figure":
             shown = "".join(output["data"].get("text/html", ""))
             listed.append(
                 Found(
@@ -225,14 +223,13 @@ def _write(site: Path, name: str, figure: Found) -> str:
 
 
 def _shown(app, node: chapter_figure) -> list[nodes.Node]:
-    """Picture under its title, a drawing in both layouts, or the stage itself."""
+    """Picture under its title, or a drawing in both layouts."""
     here = _found(app.env).get(node["page"], {"figures": []})["figures"]
     drawn = [figure for figure in here if figure.kind == SVG]
     for figure in drawn:
-        moves = "data-stage" in figure.shown
-        if figure.title != node["title"] or (node["live"] and not moves):
+        if figure.title != node["title"]:
             continue
-        if node["live"] or (figure.shown and not moves and app.builder.name == "html"):
+        if figure.shown and app.builder.name == "html":
             shown = figure.shown.replace(f' id="{figure.id}"', "", 1)
         else:  # slides are never as narrow as a phone
             picture = inline(figure.picture.decode(), figure.title, figure.text)

@@ -10,8 +10,8 @@ from transformer_circuits.book import notebooks
 
 SHOWN = ("<figure", "<table", "circuit-view")
 """Marks of an output that stands beside the text; a stage has the full width."""
-STAGES = ("circuit-stage", "the-stage")
-"""Marks of the output of a stage, which needs the full width."""
+STAGE = "the-stage"
+"""Mark of the output of a stage, which needs the full width."""
 STEP = 'class="step"'
 """Mark of the output of a paragraph that sets the stage: it counts as words."""
 CHECKED = 'class="claim'
@@ -129,7 +129,7 @@ def _html(node: nodes.Node) -> str:
 
 
 def _is_wide(node: nodes.Node) -> bool:
-    return any(mark in _html(node) for mark in STAGES)
+    return STAGE in _html(node)
 
 
 def _is_figure(node: nodes.Node) -> bool:

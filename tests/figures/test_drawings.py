@@ -246,7 +246,10 @@ OF_VOICE = {
     "../../_static/book.css": {
         name: theme.ROLES[name] for name in ("ink", "muted", "first", "second")
     },
-    "../../website/stage/stage.css": {"more": theme.MORE, "less": theme.LESS, "likely": theme.LIKELY},
+    "../../website/stage/stage.css": {
+        **{name: theme.ROLES[name] for name in ("query", "key", "value")},
+        "more": theme.MORE, "less": theme.LESS, "likely": theme.LIKELY,
+    },
     "../../website/train/train.css": {
         f"train-{name}": theme.ROLES[role]
         for name, role in (("first", "first"), ("second", "second"), ("control", "muted"), ("ink", "ink"))

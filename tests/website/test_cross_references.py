@@ -8,7 +8,6 @@ from docutils import nodes
 from transformer_circuits.analysis import heads
 from transformer_circuits.figures import drawings, plots, tables, views
 from transformer_circuits.record import PNG, SVG
-from transformer_circuits.stage import stage, two_layers
 from website import cross_references, glossary_links
 
 ROOT = Path(__file__).parents[2]
@@ -41,13 +40,17 @@ def test_figures_are_those_whose_records_say_so():
         assert each.picture.startswith(b"\x89PNG") and each.kind == PNG
 
 
-def test_a_slide_shows_the_stage_of_a_page_and_lets_it_move():
-    found = cross_references.figures(notebook(stage(two_layers.read("A name, a name"), "A line")))
-    env = SimpleNamespace(book_found={"there": {"figures": found}})
-    app = SimpleNamespace(env=env, builder=SimpleNamespace(name="revealjs"))
-    node = cross_references.chapter_figure(page="there", title="A line", live=True)
-    (shown,) = cross_references._shown(app, node)
-    assert "data-stage-strip" in shown.astext()
+def test_a_page_may_have_the_stage_in_a_state_of_its_own():
+    content = ['two_layers.without("0.2").read("A name, a name")']
+    options = {"mode": "slide", "opens": "board"}
+    directive = SimpleNamespace(content=content, arguments=["A line"], options=options)
+    (node,) = cross_references.Stage.run(directive)
+    for said in (
+        'data-mode="slide" data-stage-strip',
+        "<figcaption>A line</figcaption>",
+        "writers",
+    ):
+        assert said in node.astext()
 
 
 def test_a_figure_is_led_to_and_its_picture_lies_beside_the_pages(tmp_path):

@@ -10,7 +10,6 @@ import nbformat
 import pytest
 from conftest import watch
 from playwright.sync_api import expect
-from test_live_page import READY
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
@@ -61,36 +60,3 @@ def test_an_example_can_be_tried_in_the_figure_of_the_two_circuits(page, word):
 
 def test_there_are_examples():
     assert {"(", "keep", "back", "United", "king"} <= {*examples()}
-
-
-LINE = "The old king Valdemar spoke, and the people heard"
-
-
-@pytest.mark.parametrize(
-    "chapter, text, shown",
-    [
-        ("a-name-comes-again", f"{LINE} Valdemar", "two layers"),
-        ("one-channel", f"{LINE} V", "Why “al”"),
-        ("what-one-layer-can-say", "f(x", "one layer"),
-        ("what-a-second-layer-reads", f"{LINE} Valdemar", "two layers"),
-    ],
-)
-def test_what_is_to_be_tried_on_the_live_page_is_there(watched, chapter, text, shown):
-    watched.goto((ROOT / "_build" / "html" / "chapters" / f"{chapter}.html").as_uri())
-    watched.get_by_role("link", name="live page", exact=True).click()
-    watched.locator(".lm-parts tbody tr").first.wait_for()
-    expect(watched.get_by_label("Text for the model")).to_have_value(text)
-    expect(watched.locator("[data-live-model]")).to_contain_text(shown)
-
-
-def test_a_finder_that_is_off_leaves_the_other_shares_as_they_were(watched):
-    """As page 2 says of the link that it gives."""
-    watched.goto((ROOT / "_build" / "html" / "chapters" / "one-channel.html").as_uri())
-    watched.get_by_role("link", name="live page", exact=True).click()
-    shares = watched.locator(".lm-parts tbody tr")
-    watched.wait_for_selector(READY)
-    before = {row for row in shares.all_inner_texts() if "head" in row}
-    watched.get_by_label("1.0 on", exact=True).uncheck()
-    watched.wait_for_selector(READY)
-    gone = before - {*shares.all_inner_texts()}
-    assert len(gone) == 1 and "head 1.0" in gone.pop()
