@@ -201,7 +201,7 @@ def bundle(source: Path, target: Path) -> None:
 def esbuild(source: Path, target: Path, *options: str) -> None:
     """Bundle a script and all that it imports."""
     command = [NODE, MODULES / "esbuild" / "bin" / "esbuild", source, f"--outfile={target}"]
-    command += ["--bundle", "--format=iife", "--log-level=warning", *options]
+    command += ["--bundle", "--minify-whitespace", "--format=iife", "--log-level=warning", *options]
     subprocess.run(command, check=True)
 
 

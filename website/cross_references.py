@@ -96,6 +96,7 @@ class Stage(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         words = {name: getattr(stage, name) for name in ("two_layers", "one_layer", "zero_layers")}
         reading = eval(" ".join(self.content), words)
+        stage.paragraphs.new_page()
         shown = stage.stage(reading, self.arguments[0], self.options.get("opens")).html
         mode = f' data-mode="{self.options["mode"]}" data-stage-strip'
         return [nodes.raw("", shown.replace(" data-stage-strip", mode, 1), format="html")]

@@ -20,7 +20,7 @@ WORDS = "<p>What comes below, so that there is something to scroll.</p>" * 30
 def told(monkeypatch) -> str:
     """Three paragraphs of a story, the first of which brings the stage, as cells put them out."""
     monkeypatch.setenv(files.IN_BOOK, "1")
-    monkeypatch.setattr(stage.paragraphs, "_is_set", False)
+    stage.paragraphs.new_page()
     shown = [
         stage.step(
             two_layers.read(LINE),

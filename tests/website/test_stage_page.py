@@ -100,7 +100,9 @@ def test_tokens_notes_and_arcs_can_be_pressed(page):
     cuts = "".join(f'.cut("0.2", into="keys", of="{of}")' for of in ("1.0", "1.2"))
     expect(code(page)).to_have_value(f'two_layers{cuts}.read("{LINE}", at="V")')
     expect(page.locator(".note.struck")).to_have_count(4)
-    expect(page.locator(".said")).to_contain_text("Cut: what 0.2, out of the keys of 1.0 and 1.2")
+    expect(page.locator(".said")).to_contain_text(
+        "Cut: what 0.2 wrote, out of the keys of 1.0 and 1.2"
+    )
     page.locator(".note").first.click()
     page.wait_for_selector(READY)
     page.locator(".tag", has_text="1.0 looks").click()

@@ -36,7 +36,8 @@ export function again(ids, labels) {
   return null;
 }
 
-// Whether the last word came before, letter by letter, but never in the same tokens.
+// Whether the last word came before, letter by letter, but never in the same tokens; or is the beginning of
+// one that came, and goes on in other tokens.
 export function cutDifferently(labels) {
   const spelt = words(labels)
     .slice(1)
@@ -44,6 +45,8 @@ export function cutDifferently(labels) {
     .filter(([first]) => /^\p{L}/u.test(first));
   const last = spelt.pop();
   if (!last) return false;
-  const same = spelt.filter((word) => word.join("") === last.join(""));
-  return same.length > 0 && same.every((word) => word.join("|") !== last.join("|"));
+  const begins = (word) =>
+    word[0] === last[0] && last.length > 1 && word.join("").startsWith(last.join(""));
+  const same = spelt.filter((word) => word.join("") === last.join("") || begins(word));
+  return same.length > 0 && same.every((word) => last.some((piece, k) => piece !== word[k]));
 }

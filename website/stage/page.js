@@ -66,7 +66,7 @@ export class Stage {
     if (!packed) return;
     const { result, known = [] } = JSON.parse(packed);
     const state = JSON.parse(element.dataset.state);
-    this.known.set(keyOf(state, element.dataset.opens), result);
+    if (result) this.known.set(keyOf(state, element.dataset.opens), result);
     for (const one of known) this.known.set(keyOf(one.state), one.result);
     this.moments.push(...known.map((one) => one.state));
   }
@@ -289,7 +289,6 @@ export class Stage {
     this.strip.paint({ result, state, whole, team, taker, opens, peeked, seeds }, moves);
     this.scrub();
     this.live?.paint();
-    if (this.peeked) return;
     const { cutDifferently } = result;
     const notice = cutDifferently ? `${otherwise(result)} ` : "";
     this.say(notice + this.strip.says(), cutDifferently);

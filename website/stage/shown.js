@@ -85,7 +85,7 @@ const place = (result, to) =>
 
 // What was done to the model, in words.
 export function done({ off, cuts }) {
-  const by = Object.groupBy?.(cuts, ({ from, into }) => `${from}, out of the ${into}`) ?? {};
+  const by = Object.groupBy?.(cuts, ({ from, into }) => `${from} wrote, out of the ${into}`) ?? {};
   const said = Object.entries(by).map(
     ([what, each]) => `what ${what} of ${listed(each.map(({ of }) => of))}`,
   );

@@ -288,15 +288,20 @@ export class Strip {
     }
   }
 
-  // Between rows is no room: they stand behind the end of the line, one below the other, if they fit.
+  // Between rows is no room: they stand behind the end of the line, one below the other; else below its last
+  // row, left of the bars.
   stack(made) {
-    const { x, y, width } = this.placed(this.places.at(-1).token);
-    const left = x + width + 10;
-    let down = 2;
+    const last = this.placed(this.places.at(-1).token);
+    const behind = last.x + last.width + 10;
+    const widest = Math.max(...made.map(({ tag }) => tag.offsetWidth));
+    const fits = behind + widest <= this.line.clientWidth + 8;
+    const bars = this.places.find(({ bar }) => bar)?.box;
+    const left = bars ? this.placed(bars).x - 6 : this.line.clientWidth;
+    let y = fits ? last.y + 2 : last.y + last.height + 1;
     for (const { tag } of made) {
-      put(tag, left, y + down);
-      tag.hidden = left + tag.offsetWidth > this.line.clientWidth + 8 || down > 40;
-      down += tag.offsetHeight;
+      put(tag, fits ? behind : left - tag.offsetWidth, y);
+      tag.hidden = (!fits && tag.offsetWidth > left) || y > last.y + 44;
+      y += tag.offsetHeight;
     }
   }
 
@@ -457,8 +462,8 @@ export class Strip {
   }
 
   says() {
-    const { state, result } = this.given;
-    return sentence(state, result, this.shown);
+    const { state, result, team } = this.given;
+    return sentence(state, result, drawn(state, result, team));
   }
 }
 

@@ -57,7 +57,8 @@ def again(ids: Sequence[int], labels: Sequence[str]) -> tuple[int, int, int] | N
 
 
 def cut_differently(labels: Sequence[str]) -> bool:
-    """Whether the last word came before, letter by letter, but never in the same tokens.
+    """Whether the last word came before, letter by letter, but never in the same tokens; or is the
+    beginning of one that came, and goes on in other tokens.
 
     No head that looks for a token then finds where it stood.
     """
@@ -66,5 +67,11 @@ def cut_differently(labels: Sequence[str]) -> bool:
     if not spelt:
         return False
     *before, last = spelt
-    same = [word for word in before if "".join(word) == "".join(last)]
-    return bool(same) and last not in same
+    spelled = "".join(last)
+    same = [
+        word
+        for word in before
+        if "".join(word) == spelled
+        or (word[0] == last[0] and len(last) > 1 and "".join(word).startswith(spelled))
+    ]
+    return bool(same) and all(word[: len(last)] != last for word in same)

@@ -78,6 +78,11 @@ _brought: dict[tuple | None, set[str]] = {}
 unfolded, the tokens asked about; None stands for the stage. A page is one kernel."""
 
 
+def new_page() -> None:
+    """Forget what a page has brought: what comes next is on another, in the same Python."""
+    _brought.clear()
+
+
 def step(reading: Reading, text: str, opens: str | None = None, **marks: Condition) -> Shown:
     """A paragraph that sets the state of the stage, with its marked sentences decided.
 
