@@ -133,9 +133,7 @@ def in_node(**given):
 def test_an_edge_of_a_head_that_is_not_named_is_an_error():
     hunted = circuit_hunt.hunt(*SHIPPED[0])
     edge = plain(hunted.planted.edges)
-    given = dict(
-        packed=json.loads(weights.hunt(hunted)), spec={"off": [], "cuts": []}
-    )
+    given = dict(packed=json.loads(weights.hunt(hunted)), spec={"off": [], "cuts": []})
     with pytest.raises(AssertionError, match="an edge is of a head that is not named"):
         in_node(**given, answers=[{"heads": [], "edges": edge}], share=circuit_hunt.SHARE)
 
