@@ -93,7 +93,7 @@ def test_an_answer_is_marked_as_in_python(level, seed):
     found = in_node(
         packed=json.loads(weights.hunt(circuit_hunt.hunt(level, seed))),
         answers=[asked(answer) for answer in given],
-        spec={"off": [number(head) for head in off], "how": "zero", "cuts": plain(cut)},
+        spec={"off": [number(head) for head in off], "cuts": plain(cut)},
         share=circuit_hunt.SHARE,
     )
     whole = float(circuit_hunt.cross_entropy.mean(hunted.model(hunted.tokens), hunted.targets))
@@ -133,9 +133,7 @@ def in_node(**given):
 def test_an_edge_of_a_head_that_is_not_named_is_an_error():
     hunted = circuit_hunt.hunt(*SHIPPED[0])
     edge = plain(hunted.planted.edges)
-    given = dict(
-        packed=json.loads(weights.hunt(hunted)), spec={"off": [], "how": "zero", "cuts": []}
-    )
+    given = dict(packed=json.loads(weights.hunt(hunted)), spec={"off": [], "cuts": []})
     with pytest.raises(AssertionError, match="an edge is of a head that is not named"):
         in_node(**given, answers=[{"heads": [], "edges": edge}], share=circuit_hunt.SHARE)
 

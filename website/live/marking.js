@@ -7,8 +7,7 @@ import { logProbability } from "./questions.js";
 // The mean loss with something done to the model. [nats]
 export function loss(model, { tokens, targets }, spec) {
   const costs = tokens.flatMap((ids, line) => {
-    const whole = spec.how === "zero" ? undefined : model.extend(model.start(), ids);
-    const run = model.extend(model.start(spec), ids, whole);
+    const run = model.extend(model.start(spec), ids);
     const cost = (id, at) => (id < 0 ? [] : [-logProbability(model, run, at, id)]);
     return targets[line].flatMap(cost);
   });
@@ -34,7 +33,7 @@ function left(model, lines, { heads, edges }) {
   const kept = edges.map(named);
   const off = every.filter((head) => !heads.includes(head));
   const cuts = between(heads, n_heads).filter((edge) => !kept.includes(named(edge)));
-  return loss(model, lines, { off, how: "zero", cuts });
+  return loss(model, lines, { off, cuts });
 }
 
 export function mark(model, lines, { heads: given, edges: asked }, share) {

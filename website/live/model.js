@@ -4,12 +4,9 @@
 // adds the way back (train/backward.js).
 import { addRow, addTimesTransposed, dot, pullBack } from "./products.js";
 
-// What is done to a run. `off`: heads, layer * n_heads + head; `how` they are switched off: "zero" (they
-// add nothing), "mean" (they add everywhere the mean of what they add to this text) or "frozen"
-// (nothing, and all patterns stay as they were with all heads on). `cuts`, each {kind, earlier, later}: the
-// queries, keys or values ("Q", "K", "V") of `later` do not read what `earlier` adds.
-export const WHOLE = { off: [], how: "zero", cuts: [] };
-export const isWhole = ({ off, cuts }) => !off.length && !cuts.length;
+// What is done to a run. `off`: heads, layer * n_heads + head, that add nothing. `cuts`, each {kind, earlier,
+// later}: the queries, keys or values ("Q", "K", "V") of `later` do not read what `earlier` adds.
+export const WHOLE = { off: [], cuts: [] };
 
 export class Model {
   // `Numbers`: what weights and activations are held in. `seen`: how strongly each layer's queries and
@@ -76,11 +73,9 @@ export class Model {
     const { n_layers, n_heads, n_ctx, d_model, n_vocab } = this.config;
     const rows = (wide) => new this.Numbers(n_ctx * wide);
     const layers = (wide, count = n_layers) => Array.from({ length: count }, () => rows(wide));
-    const off = new Set(spec.off);
     return {
       ids: [],
-      off,
-      how: off.size ? spec.how : "zero",
+      off: new Set(spec.off),
       cuts: spec.cuts,
       x: layers(d_model, n_layers + 1),
       Q: layers(this.width),
@@ -93,24 +88,21 @@ export class Model {
     };
   }
 
-  // Let a run be about `ids`; what it knows about a common beginning stays. `whole`: the run with all
-  // heads on and the same ids, from which means and frozen patterns are taken. `predicts`: false where
-  // places are predicted one by one.
-  extend(run, ids, whole = run, { predicts = true } = {}) {
+  // Let a run be about `ids`; what it knows about a common beginning stays. `predicts`: false where places
+  // are predicted one by one.
+  extend(run, ids, { predicts = true } = {}) {
     const { n_layers, n_ctx, d_model } = this.config;
     const n = ids.length;
     if (n > n_ctx) throw new Error(`tokens has length ${n} but n_ctx is ${n_ctx}`);
     let from = 0;
     while (from < n && run.ids[from] === ids[from]) from++;
-    const same = from === n && run.ids.length === n;
-    if (run.how === "mean" && !same) from = 0; // means have changed
     run.ids = Array.from(ids);
     for (const rows of run.patterns) rows.length = Math.min(from, rows.length);
     if (from === n) return run;
     const added = (all, wide) => all.subarray(from * wide, n * wide);
     for (let i = from; i < n; i++) run.x[0].set(this.embedding(ids[i]), i * d_model);
     for (let layer = 0; layer < n_layers; layer++) {
-      this.attend(run, layer, from, whole);
+      this.attend(run, layer, from);
       const x = added(run.x[layer + 1], d_model);
       x.set(added(run.x[layer], d_model));
       const z = added(run.z[layer], this.width);
@@ -143,7 +135,7 @@ export class Model {
   }
 
   // Queries, keys, values, patterns and `z` of one layer, from a position on.
-  attend(run, layer, from, whole) {
+  attend(run, layer, from) {
     const { n_heads, d_model, d_head } = this.config;
     const { width } = this;
     const n = run.ids.length;
@@ -159,15 +151,13 @@ export class Model {
       const index = layer * n_heads + head;
       const at = head * d_head;
       for (let i = from; i < n; i++) {
-        const row =
-          run.how === "frozen" ? whole.patterns[index][i] : this.look(run, layer, head, i);
+        const row = this.look(run, layer, head, i);
         run.patterns[index].push(row);
         if (run.off.has(index)) continue;
         row.forEach((share, j) => {
           addRow(z, i * width + at, share, run.V[layer], j * width + at, d_head);
         });
       }
-      if (run.off.has(index) && run.how === "mean") this.fillMean(z, whole.z[layer], n, at);
     }
   }
 
@@ -210,15 +200,6 @@ export class Model {
     }
     for (let j = 0; j <= i; j++) A[j] /= sum;
     return A;
-  }
-
-  fillMean(z, whole, n, at) {
-    const { width } = this;
-    for (let d = at; d < at + this.config.d_head; d++) {
-      let sum = 0;
-      for (let i = 0; i < n; i++) sum += whole[i * width + d];
-      for (let i = 0; i < n; i++) z[i * width + d] = sum / n;
-    }
   }
 }
 

@@ -1,7 +1,6 @@
-// What is asked about a run: how likely next tokens are, which parts of the model raise one, what a
-// head's circuits say about a token alone, and which token to write.
+// What is asked about a run: how likely a next token is, which parts of the model raise one, and what a
+// head's circuits say about a token alone.
 import { addTimesTransposed, dot, pullBack, push } from "./products.js";
-import { random } from "./random.js";
 
 export const logProbability = (model, run, at, id) =>
   run.logits[at * model.config.n_vocab + id] - run.logSum[at];
@@ -13,23 +12,8 @@ export function largest(values, n) {
     .slice(0, n);
 }
 
-const row = (model, run, at) =>
-  run.logits.subarray(at * model.config.n_vocab, (at + 1) * model.config.n_vocab);
-
-// The likeliest tokens after a position, the one that came and the one asked about (`target`: else
-// that which came, else the likeliest). `before`: the same with all heads on, if some are not.
-export function next(model, run, whole, at, asked, n) {
-  const order = largest(row(model, run, at), n);
-  const came = run.ids[at + 1] ?? null;
-  const target = asked ?? came ?? order[0];
-  const ids = [...new Set([...order, ...[came, target].filter((id) => id !== null)])];
-  const shares = (from) => ids.map((id) => Math.exp(logProbability(model, from, at, id)));
-  return { ids, came, target, p: shares(run), before: whole === run ? null : shares(whole) };
-}
-
 // Direct logit attribution: what the embedding, and each head from each source, add at a position
-// to a token's logit less the mean of all logits. `direct` and `totals` together are that logit;
-// a head that adds its mean adds it from no source.
+// to a token's logit less the mean of all logits. `direct` and `totals` together are that logit.
 export function attribution(model, run, at, token) {
   const { n_layers, n_heads, d_model, d_head, n_vocab } = model.config;
   const { width } = model;
@@ -130,29 +114,4 @@ function selfScores(model, layer, top) {
   return Float32Array.from({ length: n_vocab }, (_, t) =>
     dot(q, t * d_head, k, t * d_head, d_head),
   );
-}
-
-// The token to write after the last: the likeliest, or, with a temperature, one drawn by a seed. The
-// same seed draws the same token at the same place.
-export function write(model, run, { temperature, seed }) {
-  const at = run.ids.length - 1;
-  const logits = row(model, run, at);
-  const [first] = largest(logits, 1);
-  if (!temperature) return first;
-  const weights = logits.map((value) => Math.exp((value - logits[first]) / temperature));
-  weights[0] = 0; // the begin token is not written
-  let left = random(Math.imul(seed, 0x9e3779b9) ^ at)() * weights.reduce((a, b) => a + b, 0);
-  const found = weights.findIndex((weight) => (left -= weight) < 0);
-  return found < 0 ? first : found;
-}
-
-// How long the value of every head is at every position.
-export function norms(model, run) {
-  const { n_layers, n_heads, d_head } = model.config;
-  return Array.from({ length: n_layers * n_heads }, (_, index) => {
-    const V = run.V[Math.floor(index / n_heads)];
-    const left = (index % n_heads) * d_head;
-    const place = (i) => i * model.width + left;
-    return run.ids.map((_, i) => Math.sqrt(dot(V, place(i), V, place(i), d_head)));
-  });
 }

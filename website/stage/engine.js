@@ -44,13 +44,9 @@ export function pass(state) {
     earlier: number(from, H),
     later: number(of, H),
   });
-  const spec = {
-    off: state.off.map((head) => number(head, H)),
-    how: "zero",
-    cuts: state.cuts.map(edge),
-  };
+  const spec = { off: state.off.map((head) => number(head, H)), cuts: state.cuts.map(edge) };
   const done = kept(model, spec);
-  model.extend(done, ids, done, { predicts: false });
+  model.extend(done, ids, { predicts: false });
   model.predict(done, at, at + 1);
   return { model, done, ids, tokens, name, at };
 }

@@ -16,7 +16,7 @@ function spec(model, { off, cuts }) {
     earlier: index(from),
     later: index(of),
   });
-  return { off: off.map(index), how: "zero", cuts: cuts.map(edge) };
+  return { off: off.map(index), cuts: cuts.map(edge) };
 }
 
 // A line of a hunt as a result of the engine; what is counted is the second copy.
