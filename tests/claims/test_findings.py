@@ -1,5 +1,6 @@
 """The sentence of a claim for what came out, and the general ones for all else."""
 
+import html
 import math
 import re
 
@@ -79,12 +80,32 @@ def test_a_decision_shows_the_sentence_before_claim_plot_and_code():
     decision = Decision(measurement, rules.NOT_REPRODUCED, "2 of 2 <", seeds, {}, {})
     data, metadata = decision._repr_mimebundle_()
     page = data["text/html"]
-    parts = ('<p class="finding"><span>We find</span> <strong>No:</strong> a one-layer model',
-             '<p class="claim not-reproduced">✗ not reproduced: 2 of 2 &lt;. The paper',
-             '<table class="forest-plot">', "<details><summary>Controls, and how it is measured")  # fmt: skip
+    parts = ('<b class="mark not-reproduced" aria-hidden="true">✗</b>',
+             '<p class="finding"><strong>No:</strong> a one-layer model',
+             '<p class="claim"><b>not reproduced</b>: 2 of 2 &lt;. The paper',
+             '<table class="strip above"', "<details><summary>How it is measured")  # fmt: skip
     assert sorted(map(page.index, parts)) == [page.index(part) for part in parts]
     assert data["text/plain"].startswith("No: a one-layer model")
     assert metadata["record"]["details"]["finding"] == decision.finding
+
+
+def test_a_strip_names_each_seed_control_and_plant_and_shows_both_ways_to_look():
+    measurement = MEASUREMENTS["erratum-edges"]
+    of, way = measurement.claim.of, measurement.also.name
+    seeds = {of: near(0.2), f"{of}-seed-2": rules.NOTHING}
+    controls = {"untrained": near(0.1), f"untrained, {way}": near(0.3), "gone": None}
+    other = {of: near(0.4), f"{of}-seed-2": near(0.5)}
+    decision = Decision(
+        measurement, rules.MIXED, "why", seeds, controls, {"p": near(25.0)}, None, other
+    )
+    page = decision._repr_mimebundle_()[0]["text/html"]
+    assert re.findall(r'scope="(\w+)">(?:<span.*?</span>)?([^<]*)', page) == [
+        ("col", ""), ("col", "● as stored"), ("col", f"■ {way}"), ("row", "seed 0"), ("row", "seed 2"),
+        ("rowgroup", "Controls: the rule must fail"), ("row", "untrained"),
+        ("rowgroup", "Planted: it must hold"), ("row", "p"),
+    ]  # fmt: skip
+    assert page.count("<circle") == 3 and page.count("<td>no case</td>") == 1
+    assert page.count("<rect") == 3, "the second way, of two seeds and a control"
 
 
 @pytest.mark.parametrize("name", MEASUREMENTS)
@@ -94,12 +115,14 @@ def test_a_decision_in_plain_text_has_the_numbers_of_its_page(name):
         MEASUREMENTS[name], rules.NOT_REPRODUCED, "why", {"a": near(0.35)}, {"one": near(0.05)}, {}
     )
     data, _ = decision._repr_mimebundle_()
-    plot = data["text/html"].split('<table class="forest-plot">')[-1].partition("</table>")[0]
-    must, *numbers = re.findall(r"must be [^(]+(?= \()|(?<=<td>)[^<]+<span[^<]*(?=</span>)", plot)
+    plot = data["text/html"].partition('<table class="strip')[2].partition("</table>")[0]
+    must = re.search(r"must be \w+ [^ <]+", plot)[0]
+    numbers = re.findall(r"(?<=<td>)[^<]+<span[^<]*(?=</span>)", plot)
     said = data["text/plain"].splitlines()[-1]
-    assert f"{findings.called(MEASUREMENTS[name].claim.unit)} {must}: ".lstrip() in said.replace(
-        ",", ""
-    )
+    unit = findings.called(MEASUREMENTS[name].claim.unit)
+    assert f"{unit}, {must}: ".removeprefix(", ") in said
+    measured = html.escape(MEASUREMENTS[name].measures) + (f" [{unit}]" if unit else "")
+    assert measured[0].isupper() and f"<caption>{measured}</caption>" in plot
     assert len(numbers) == 2
     for number in numbers:
         assert re.sub(r"<.*?>", "", number) in said

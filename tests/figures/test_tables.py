@@ -205,6 +205,18 @@ def test_estimates_lie_on_one_scale_with_the_claimed_side_shaded(side, left, wid
     assert "nan" not in forest_plot.forest_plot({"a": [(0.2, 0.2, 0.2)]}, 0.2, side, ours="a")
 
 
+@pytest.mark.parametrize("side", ["above", "below"])
+def test_a_strip_is_as_wide_as_its_page_and_says_at_the_threshold_where_the_rule_holds(side):
+    """From -0.1 to 0.6 on what the edges leave of a hundred; the words stand where there is room."""
+    spans = {name: of[:1] or [None] for name, of in ALL.items()}
+    shown = forest_plot.strip({"": spans}, 0.2, side, measured="a < b", unit="%")
+    assert f'class="strip {side}" style="--at:43.2%"' in shown and "margin-left:43.2%" in shown
+    assert f"must be {side} 0.2" in shown and ("▸" in shown) == (side == "above")
+    assert re.findall(r'<circle cx="([\d.]+)%"', shown) == ["83.9", "16.1"]
+    assert "<caption>a &lt; b [%]</caption>" in shown and "a &lt;control&gt;" in shown
+    assert "margin-right:2.5%" in forest_plot.strip({"": spans}, 1.0, side, measured="a")
+
+
 def test_estimates_are_written_in_the_unit_that_their_sentence_has():
     percent = {"unit": "%", "scaled": lambda value: 100 * value}
     shown = forest_plot.forest_plot(OURS, 0.2, "above", ours=OURS, **percent)

@@ -85,7 +85,7 @@ def ordinary_begin(subject: Subject) -> Subject:
     also=in_short_windows,
 )
 def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
-    """Attention to the begin token, by the head that gives it most: a probability, 0 to 1.
+    """Attention to the begin token, by the head that gives it most. A probability, 0 to 1.
 
     The begin token opens each window and parts documents within it. The head is chosen on every
     fourth window and measured on the others, so that the choice does not flatter it. A longer
@@ -142,7 +142,7 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     moved_by=[EMBEDDED],
 )
 def attention_one_back(subject: Subject) -> Float[Tensor, " document"]:
-    """Attention to the previous token, by the first-layer head that others compose with most: 0 to 1.
+    """Attention to the previous token, by the first-layer head that others compose with most. 0 to 1.
 
     The head is the one whose K edges together change predictions most
     (`about_composition.effects`): chosen by how others use it, measured by its attention. Not a

@@ -349,7 +349,7 @@ def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
     also=white_basis,
 )
 def best_of_queries_and_values(subject: Subject) -> Float[Tensor, ""]:
-    """Ratio of the best Q or V score to the largest of its nulls; above 1 it is significant.
+    """Ratio of the best Q or V score to the largest of its nulls. Above 1 it is significant.
 
     The larger of the two kinds; nulls as in `above_nulls`. A fact of the weights; not a number if
     heads have no effect (paper: "Analyzing a Two-Layer Model", as first published).

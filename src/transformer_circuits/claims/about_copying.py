@@ -163,7 +163,7 @@ def suppressing_head(subject: Subject) -> Subject:
     also=white_basis,
 )
 def share_of_copying_heads(subject: Subject) -> Float[Tensor, " head"]:
-    """Last-layer heads with an OV score four standard deviations above random heads': 1 or 0 for each.
+    """Last-layer heads with an OV score four standard deviations above random heads'. 1 or 0 for each.
 
     The score is that of the head alone, past the layers before; random heads stand between the same
     trained embeddings, in this basis. A head without effect (`Subject.does`) copies nothing. Paper:
@@ -239,7 +239,7 @@ share_in_second_layer = claim(
     moved_by=[SPLIT, EMBEDDED],
 )
 def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
-    """Attention of the heads that copy least to the present and the previous token: 0 to 1.
+    """Attention of the heads that copy least to the present and the previous token. 0 to 1.
 
     The sixth of all heads (as in the paper, 2 of 12; rounded up) with the lowest OV scores, among
     those with an effect (`Subject.does`; not a number if none has): chosen by OV circuits, measured
@@ -304,7 +304,7 @@ def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
     moved_by=[SPLIT, EMBEDDED],
 )
 def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
-    """Squared length that a head deletes from the stream it stands in; 1 is an even share.
+    """Squared length that a head deletes from the stream it stands in. 1 is an even share.
 
     An even share is d_head/d_model: the loss of d_head dimensions, each used like any other. 0: the
     stream is as long as without the head. Negative: longer. Lengths are measured in the basis in
@@ -448,7 +448,7 @@ def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     also=white_basis,
 )
 def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
-    """Length of the vector moved from the begin token, over that from other places; 1 is as long.
+    """Length of the vector moved from the begin token, over that from other places. 1 is as long.
 
     The vector is W_O v; lengths as in `lengths_of_begin`. Paper: "Analyzing a Two-Layer Model",
     whose patterns are weighted by the length of values, v.

@@ -245,7 +245,7 @@ def factor_of_tokens(subject: Subject) -> Float[Tensor, ""]:
     trained=race,
 )
 def order_of_stages(subject: Subject) -> Float[Tensor, ""]:
-    """Doublings of tokens from the end of each stage to the end of the next; the smaller of two.
+    """Distance in tokens from the end of each stage to the end of the next; the smaller of two.
 
     Bigrams end where the loss on text has made nine tenths of its way from a uniform guess to an
     add-one bigram table; previous-token heads of the first layer and induction heads where the best

@@ -266,7 +266,7 @@ def _matching(subject: Subject) -> Bool[Tensor, " head"]:
     also=white_basis,
 )
 def share_of_copiers_that_match(subject: Subject) -> Float[Tensor, " copier"]:
-    """Copying heads of the last layer that also match, by their spectra: 1 or 0 for each.
+    """Copying heads of the last layer that also match, by their spectra. 1 or 0 for each.
 
     A copying head has an effect and an OV score four standard deviations above random heads; it
     also matches if its QK score through the previous-token head lies there, too. Not a number if no

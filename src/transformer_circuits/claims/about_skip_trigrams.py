@@ -266,7 +266,7 @@ def copy(subject: Subject) -> Float[Tensor, " source"]:
     draws=20,
 )
 def copy_other_form(subject: Subject) -> Float[Tensor, " source"]:
-    """[b]…[a]→[b′], b with other capitals or another space; else as `copy`."""
+    """Share of [b]…[a]→[b′], b with other capitals or another space. Else as `copy`."""
     return _family(subject, families.COPY_OTHER_FORM)
 
 
@@ -310,7 +310,7 @@ def copy_other_form(subject: Subject) -> Float[Tensor, " source"]:
     draws=20,
 )
 def split(subject: Subject) -> Float[Tensor, " source"]:
-    """[ab]…[a]→[b], a word in pieces completed; else as `copy`."""
+    """Share of [ab]…[a]→[b], a word in pieces completed. Else as `copy`."""
     return _family(subject, families.SPLIT)
 
 
@@ -351,7 +351,7 @@ def split(subject: Subject) -> Float[Tensor, " source"]:
     draws=20,
 )
 def split_other_form(subject: Subject) -> Float[Tensor, " source"]:
-    """[ab]…[a]→[b′], a word in pieces completed with other capitals; else as `copy`."""
+    """Share of [ab]…[a]→[b′], a word in pieces completed with other capitals. Else as `copy`."""
     return _family(subject, families.SPLIT_OTHER_FORM)
 
 
@@ -452,7 +452,7 @@ def held_by_a_specialist(subject: Subject) -> Float[Tensor, " word"]:
     draws=20,
 )
 def listed(subject: Subject) -> Float[Tensor, " source"]:
-    """The paper's own list, as far as single tokens and held-out text have it; else as `copy`.
+    """Share of the paper's own list, as far as single tokens and held-out text have it. Else as `copy`.
 
     A triple takes part if the text has it at least once within a context. Paper: "Other Interesting
     Skip-Trigrams".

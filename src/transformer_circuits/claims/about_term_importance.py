@@ -386,7 +386,7 @@ def pattern_cost(subject: Subject) -> Gain:
     sample=samples.MANY,
 )
 def patterns_over_virtual(subject: Subject) -> Gain:
-    """`pattern_cost`, less the gain of virtual heads. [nats]
+    """Rise of the loss with patterns of the embeddings alone, less the gain of virtual heads. [nats]
 
     Above 0 where freezing hides more composition than it shows. Harm by virtual heads counts by its
     size.

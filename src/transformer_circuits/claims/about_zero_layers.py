@@ -67,7 +67,7 @@ def token_frequencies(subject: Subject) -> Subject:
     sample=samples.MANY,
 )
 def way_to_bigrams(subject: Subject) -> Interval:
-    """Part of the way from counted tokens to counted bigrams that the table goes; 1 as far as another count.
+    """Part of the way from counted tokens to counted bigrams that the table goes. 1: as another count.
 
     All are distributions over the next token; bigrams are mixed with unigrams (`bigrams.mixed`).
     The goal is counted in every other document of the small profile's training text, the tokens in

@@ -69,7 +69,7 @@ def as_html(sentence: str) -> str:
     rest = html.escape(sentence.removeprefix(answer))
     answer = f"<strong>{answer.strip()}</strong> " if answer else ""
     rest = re.sub(_ONE_OF_TWO, r"<strong>\g<0></strong>", rest)
-    return f'<p class="finding"><span>We find</span> {answer}{rest}</p>'
+    return f'<p class="finding">{answer}{rest}</p>'
 
 
 def scaled(value: float, unit: str) -> float:

@@ -3,6 +3,7 @@
 import functools
 import html
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
@@ -125,6 +126,12 @@ class Measurement:
     def pooled(self) -> str:
         """Name in place of the seeds where the mean is over something else; or ""."""
         return self.mean_of and f"mean of all {self.mean_of}"
+
+    @property
+    def measures(self) -> str:
+        """Name of the measured value: the first sentence of the function's docstring."""
+        said = (inspect.getdoc(self.function) or "").partition("\n\n")[0]
+        return re.split(r"\.(?: |$)", said.replace("\n", " ").replace("`", ""))[0]
 
     def interval(self, subject: Subject) -> Interval:
         """Measured value of a subject, with its interval; measured once."""
@@ -318,10 +325,9 @@ class Decision:
 
     @property
     def _said(self) -> str:
-        """Claim, who makes it, and its verdict, in a line."""
+        """Reason for the verdict, who makes the claim, and the claim, in a line."""
         claim = self._claim
-        verdict = f"{rules.SYMBOLS[self.verdict]} {self.verdict}: {self.why}"
-        return f"{verdict}. {claim.by[:1].upper()}{claim.by[1:]}: {claim.statement}."
+        return f"{self.why}. {claim.by[:1].upper()}{claim.by[1:]}: {claim.statement}."
 
     def __str__(self) -> str:
         """Finding, verdict and numbers in lines, in the unit of the sentence, as the plot of the page."""
@@ -334,7 +340,8 @@ class Decision:
             for name, estimate in self.controls.items()
         )
         named = ", ".join(filter(None, [findings.called(unit), must]))
-        return f"{self.finding}\n{self._said}\n{named}: {ours}{others}"
+        verdict = f"{rules.SYMBOLS[self.verdict]} {self.verdict}: {self._said}"
+        return f"{self.finding}\n{verdict}\n{named}: {ours}{others}"
 
     @property
     def row(self) -> dict[str, str]:
@@ -352,50 +359,94 @@ class Decision:
             "verdict": f"{self.verdict}: {self.why}",
         }
 
-    def _forest_plot(self, *, with_controls: bool) -> str:
-        """Plot of the seeds against the threshold, if asked for with controls and plants beside them."""
+    @property
+    def _forest_plot(self) -> str:
+        """Small plot of seeds, controls and plants against the threshold, for a table of claims."""
         name = self.measurement.pooled or ("every seed" if len(self.seeds) > 1 else "one seed")
         rows = {name: _spans(self.seeds.values())}
         if self.other:
             rows[f"{name}, {self._way}"] = _spans(self.other.values())
         ours = [*rows]
-        if with_controls:
-            had = {
-                name: estimate for name, estimate in self._beside.items() if estimate is not None
-            }
-            rows |= {name: _spans([estimate]) for name, estimate in had.items()}
+        had = {name: estimate for name, estimate in self._beside.items() if estimate is not None}
+        rows |= {name: _spans([estimate]) for name, estimate in had.items()}
+        return forest_plot.forest_plot(rows, *self._held_to, ours=ours, **self._written)
+
+    @property
+    def _held_to(self) -> tuple[float, str]:
+        return self._claim.threshold, self._claim.side
+
+    @property
+    def _written(self) -> dict:
+        """Unit of the shown numbers, and the function that converts to it."""
         unit = self._claim.unit
-        return forest_plot.forest_plot(
-            rows,
-            self._claim.threshold,
-            self._claim.side,
-            ours=ours,
-            unit=findings.called(unit),
-            scaled=functools.partial(findings.scaled, unit=unit),
+        return {
+            "unit": findings.called(unit),
+            "scaled": functools.partial(findings.scaled, unit=unit),
+        }
+
+    @property
+    def _strip(self) -> str:
+        """Plot with a row for each seed, control and plant; what is seen in another way is beside it."""
+        ends = f", {self._way}"
+
+        def row(*estimates: Interval | None) -> list[forest_plot.Span | None]:
+            return [(e.mean, e.low, e.high) if e and e.n else None for e in estimates]
+
+        def rows(estimates: Mapping[str, Interval | None]) -> dict:
+            return {
+                name: row(estimate, *([estimates[name + ends]] if name + ends in estimates else []))
+                for name, estimate in estimates.items()
+                if estimate and not (self.other and name.endswith(ends))
+            }
+
+        groups = {
+            "": {
+                self._called(name): row(estimate, *([self.other[name]] if self.other else []))
+                for name, estimate in self.seeds.items()
+            },
+            "Controls: the rule must fail": rows(self.controls),
+        }
+        planted = {
+            name.partition(", ")[2]: estimate
+            for name, estimate in self._beside.items()
+            if name not in self.controls
+        }
+        if planted:
+            groups[f"Planted{'' if self.power else ': it must hold'}"] = rows(planted)
+        stored = "as stored" if self.measurement.reads_basis else "as it is"
+        return forest_plot.strip(
+            groups,
+            *self._held_to,
+            **self._written,
+            measured=self.measurement.measures,
+            ways=[stored, self._way] if self.other else [],
         )
+
+    def _called(self, name: str) -> str:
+        """Name of a model in a strip: of one of the book's, its seed."""
+        seed = re.fullmatch(rf"{self._claim.of}(?:-seed-(\d+))?", name)
+        return f"seed {seed[1] or 0}" if seed else Path(name).name
 
     @property
     def _folded(self) -> str:
-        """Complete plot, and the source of the measuring function, in a fold."""
+        """Source of the measuring function, in a fold."""
         source = inspect.getsource(self.measurement.function)
         code = html.escape(source[source.index("def ") :])  # what is said of the claim stands above
-        summary = "<summary>Controls, and how it is measured</summary>"
-        code = f"<pre><code>{code}</code></pre>"
         ways = "; ".join(self.measurement.left_alone_by)
         same = f"<p>Written down otherwise, the same function must come to the same: {ways}.</p>"
-        return f"<details>{summary}{self._forest_plot(with_controls=True)}{same}{code}</details>"
+        summary = "<summary>How it is measured</summary>"
+        return f"<details>{summary}{same}<pre><code>{code}</code></pre></details>"
 
     @property
     def _paragraphs(self) -> str:
-        """Sentence, and line of the verdict, as HTML."""
+        """Mark, sentence, and line of the verdict, as HTML."""
         kind = self.verdict.replace(" ", "-")
-        return (
-            f'{findings.as_html(self.finding)}<p class="claim {kind}">{html.escape(self._said)}</p>'
-        )
+        mark = f'<b class="mark {kind}" aria-hidden="true">{rules.SYMBOLS[self.verdict]}</b>'
+        why = f'<p class="claim"><b>{self.verdict}</b>: {html.escape(self._said)}</p>'
+        return f"{mark}{findings.as_html(self.finding)}{why}"
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
-        plot = self._forest_plot(with_controls=False)
-        page = f'<div class="verdict">{self._paragraphs}{plot}{self._folded}</div>'
+        page = f'<div class="verdict">{self._paragraphs}{self._strip}{self._folded}</div>'
         shown = {"text/html": page}
         shown["text/plain"] = str(self)
         return shown, self.record.metadata
@@ -412,7 +463,7 @@ class Decision:
             "other": {name: _json(estimate) for name, estimate in self.other.items()},
             "row": self.row,
             "finding": self.finding,
-            "forest plot": self._forest_plot(with_controls=True),
+            "forest plot": self._forest_plot,
         }
         return Record(
             "verdict",

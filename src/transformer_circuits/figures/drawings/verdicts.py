@@ -6,7 +6,7 @@ from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.drawings.text_width import width
 from transformer_circuits.figures.forest_plot import Span
-from transformer_circuits.figures.theme import SMALL, WIDE, Px
+from transformer_circuits.figures.theme import SMALL, TEXT, WIDE, Px
 
 BADGE, STEP, NAMES, NUMBERS = 20.0, 24.0, 130.0, 130.0
 """Side of a number's frame, distance from one estimate to the next, and room for names and for
@@ -26,9 +26,9 @@ def annotated(
     title: str,
     alt: str,
 ) -> page.Drawing:
-    """Drawing of a verdict's line and strip: rows of estimates with intervals, as in `forest_plot`.
+    """Drawing of a verdict's mark and strip: rows of estimates with intervals, as in `forest_plot`.
 
-    `said`: the verdict in words, behind its line. `notes`: on the verdict, the threshold, the
+    `said`: the verdict in words, behind its symbol. `notes`: on the verdict, the threshold, the
     shaded side, an estimate of the first row, and one of the last, in this order.
     """
     numbers = {name: [mean for mean, *_ in spans] for name, spans in rows.items()}
@@ -50,9 +50,10 @@ def _paint(
     room: Px, rows, threshold: float, side: str, ours, line: str, unit: str, notes
 ) -> Canvas:
     canvas, wide = Canvas(room), room == WIDE
-    canvas.line([(2, 2), (2, 24)], "ink", thick=4, arrow=False)
-    canvas.text(14, 13, line)
-    _badge(canvas, 24 + width(line), 3, 1)
+    symbol, _, words = line.partition(" ")
+    _mark(canvas, symbol)
+    canvas.text(34, 13, words)
+    _badge(canvas, 44 + width(words), 3, 1)
     left, right = (NAMES, room - NUMBERS) if wide else (0.0, room)
     canvas.text(
         left, 46, f"{unit}, must be {side} {threshold:g} (shaded)", role="muted", size=SMALL
@@ -104,6 +105,19 @@ def _paint(
         _badge(canvas, 0, y - BADGE / 2, k)
         y = canvas.note(BADGE + 10, y, note, room - BADGE - 10) + 10
     return canvas
+
+
+def _mark(canvas: Canvas, symbol: str) -> None:
+    """Draw the mark of a verdict, as the pages have it."""
+    corner = 3 if symbol == "✗" else 12
+    fill, ink = "none", "var(--ink)"
+    if symbol == "✓":
+        fill, ink = ink, "var(--on)"
+    canvas.parts.append(
+        f'<rect x="1" y="1" width="24" height="24" rx="{corner}" stroke-width="2" '
+        f'style="fill:{fill};stroke:var(--ink)"/><text x="13" y="18" font-size="{TEXT:g}" '
+        f'text-anchor="middle" style="fill:{ink}">{symbol}</text>'
+    )
 
 
 def _badge(canvas: Canvas, x: Px, y: Px, number: int) -> None:
