@@ -250,10 +250,6 @@ OF_VOICE = {
         **{name: theme.ROLES[name] for name in ("query", "key", "value")},
         "more": theme.MORE, "less": theme.LESS, "likely": theme.LIKELY,
     },
-    "../../website/train/train.css": {
-        f"train-{name}": theme.ROLES[role]
-        for name, role in (("first", "first"), ("second", "second"), ("control", "muted"), ("ink", "ink"))
-    },
 }  # fmt: skip
 """The colours that a script or a style of the pages takes from the theme, by their variables."""
 

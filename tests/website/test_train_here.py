@@ -216,6 +216,16 @@ IN_VIEW = """(height) => ["button.train-go", ".train-curves", ".train-picture"].
 """The page may glide there."""
 
 
+SIZES_OF_TYPE = """[...document.querySelectorAll("[data-train-here] *")].filter(({ childNodes }) =>
+    [...childNodes].some(({ nodeType, data }) => nodeType === 3 && data.trim())
+).map((part) => {
+    const svg = part.ownerSVGElement;
+    const scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+    return scale * parseFloat(getComputedStyle(part).fontSize);
+})"""
+"""Of all words of the bench, in pixels, those of pictures as they are shown."""
+
+
 def step(page):
     return int(page.locator("[data-train-here]").get_attribute("data-step"))
 
@@ -252,7 +262,7 @@ def test_a_seed_that_is_none_is_refused_and_the_box_says_why(page):
 
 @pytest.mark.browser
 def test_who_expects_the_second_layer_to_need_the_first_is_not_told_otherwise(page):
-    page.get_by_label("It waits until the first layer looks one back").check()
+    page.get_by_label("Not until the first layer looks one back").check()
     page.get_by_role("button", name="Train", exact=True).click()
     done = "document.querySelector('[data-train-here]').dataset.step === '600'"
     page.wait_for_function(done)  # some five seconds on two quiet cores
@@ -269,6 +279,9 @@ def test_button_curves_and_pictures_are_in_one_view_and_say_what_they_show(page)
     page.get_by_role("button", name="Train", exact=True).click()
     page.wait_for_function("document.querySelector('[data-train-here]').dataset.step >= 20")
     page.wait_for_function(IN_VIEW, arg=900)
+    assert page.evaluate("scrollY") == 0, "where the reader is, without scrolling"
+    sizes = page.evaluate(SIZES_OF_TYPE)
+    assert min(sizes) >= 14, sizes
     pictures = page.locator("[data-train-here] canvas[role=img]")
     expect(pictures).to_have_count(6)
     for picture in pictures.all():

@@ -11,10 +11,10 @@ const SPEEDS = { 1: "1 step", 5: "5 steps", 20: "20 steps" }; // per picture
 const SEEN = { "in the first layer": [1, 0], "in no layer": [0, 0], "in both layers": [1, 1] };
 const MODELS = ["two layers", "one layer"];
 const GUESSES = {
-  second: "It finds the earlier copy before the first layer looks one back.",
-  first: "It waits until the first layer looks one back, and then finds the earlier copy.",
-  together: "It learns to find the earlier copy while the first layer learns to look one back.",
-  never: "It never finds the earlier copy.",
+  second: "Before the first layer looks one back",
+  first: "Not until the first layer looks one back",
+  together: "While the first layer learns to look one back",
+  never: "Never",
 };
 const FOUND = {
   second: "so the second layer came first.",
@@ -46,10 +46,10 @@ function buildGuess() {
   };
   const guesses = Object.entries(GUESSES).map(([value, text]) => {
     const input = h("input", { type: "radio", name: "train-guess", value, change: choose });
-    return h("label", {}, input, ` ${text}`);
+    return h("label", { class: "train-guess" }, input, text);
   });
   const question = "Your guess: when will the second layer find the earlier copy?";
-  return h("fieldset", { class: "train-box" }, h("legend", {}, question), ...guesses);
+  return h("fieldset", {}, h("legend", {}, question), ...guesses);
 }
 
 function buildControls() {
@@ -70,22 +70,19 @@ function buildControls() {
 function buildWhatIf() {
   const names = Object.fromEntries(Object.keys(SEEN).map((name) => [name, name]));
   const seen = select(names, (value) => begin({ seen: value }));
-  const [shifted] = checkbox(
-    "One layer: shifted keys (each key is that of the token before)",
-    (on) => begin({ shifted: on }),
+  const [shifted] = checkbox("One layer: shifted keys (of the token before)", (on) =>
+    begin({ shifted: on }),
   );
   const title = h("legend", {}, "What if … (starts again)");
   const positions = field("Two layers: positions are seen", seen);
-  return h("fieldset", { class: "train-box" }, title, positions, shifted);
+  return h("fieldset", {}, title, positions, shifted);
 }
 
 function buildFigures() {
-  const [curves, pictures] = ["", " train-pictures"].map((more) =>
-    h("div", { class: `train-row${more}` }),
-  );
+  const [curves, pictures] = ["train-row", "train-pictures"].map((of) => h("div", { class: of }));
   const top = Math.ceil(Math.log(SHAPE.n_vocab));
   parts.loss = new Curves(curves, {
-    title: "Loss where the letter can be known, in nats",
+    title: "Loss where the letter can be known [nats]",
     series: [
       { name: "two layers", style: "train-two" },
       { name: "one layer", style: "train-control" },
@@ -94,49 +91,58 @@ function buildFigures() {
     guide: { value: Math.log(SHAPE.n_vocab), name: "guessing" },
   });
   parts.heads = new Curves(curves, {
-    title: "Attention of both heads of a layer, added",
+    title: "Attention of two heads on their outlined squares",
     series: [
-      { name: "first layer, to the token before", style: "train-first" },
+      { name: "first layer, one back", style: "train-first" },
       { name: "second layer, matching", style: "train-second" },
       { name: "one layer, matching", style: "train-control" },
     ],
     top: SHAPE.n_heads,
+    guide: { value: SHAPE.n_heads, name: "all that both have" },
   });
   const [{ tokens, inside }] = probe();
   const n = SHAPE.n_ctx;
   const letters = tokens.slice(0, n).map((token) => String.fromCharCode(97 + token));
-  const words = letters.map((letter, i) => letter + (inside[i] ? "" : " ")).join("");
+  const text = letters.map((letter, i) => letter + (inside[i] ? "" : " ")).join("");
+  const words = text
+    .trim()
+    .split(" ")
+    .map((word) => {
+      const frames = [...word].map((letter) => h("b", {}, letter));
+      return h("span", { class: "train-word" }, ...frames);
+    });
   const before = letters.slice(1).map((_, i) => [i + 1, i]);
   const found = letters.flatMap((_, i) => (inside[i] ? matches(tokens, i).map((j) => [i, j]) : []));
-  parts.pictures = [["first layer", "second layer"], ["one layer"]].map((layers, model) =>
-    layers.map((name, layer) =>
-      Array.from({ length: SHAPE.n_heads }, (_, head) => {
-        const expected = model === 0 && layer === 0 ? before : found;
-        return new Picture(pictures, `${name}, head ${head}`, layer, n, expected);
-      }),
-    ),
+  parts.pictures = [["First layer", "Second layer"], ["One layer"]].map((layers, model) =>
+    layers.map((name, layer) => {
+      const style = ["train-first", "train-second"][layer];
+      const heading = h("p", { class: style }, model === 0 ? name : `${name} (the control)`);
+      const host = h("div", { class: "train-layer" }, heading);
+      pictures.append(host);
+      const [seek, expected] =
+        model === 0 && layer === 0 ? ["one back", before] : ["matching", found];
+      return Array.from(
+        { length: SHAPE.n_heads },
+        (_, head) => new Picture(host, `${name}, head ${head}`, layer, n, seek, expected),
+      );
+    }),
   );
   const [marked] = checkbox(
-    "Outline where a previous-token head (first layer) and an induction head would look",
+    "Outline what a note-taker (first layer) and a finder (elsewhere) would look at",
     (on) => {
       chosen.marked = on;
       show();
     },
     true,
   );
-  const context = h(
-    "p",
-    { class: "train-context" },
-    "Where each head looks, on ",
-    h("code", {}, words.trim()),
-    ", read without the spaces. Each row is a letter that looks, each column one that is looked at.",
-  );
+  const said = "Each row is a letter that looks, each column one looked at:";
+  const context = h("p", { class: "train-context" }, said, ...words);
   return [curves, context, pictures, marked];
 }
 
 function build() {
   parts.status = h("p", { class: "train-status" });
-  parts.aloud = h("p", { class: "visually-hidden", role: "status" }); // the same, now and then
+  parts.aloud = h("p", { class: "visually-hidden", role: "status" }); // with its numbers, now and then
   parts.verdict = h("p", { class: "train-verdict", role: "status" });
   const asked = [buildGuess(), buildControls(), parts.status, parts.aloud];
   parts.bench = h(
@@ -145,6 +151,7 @@ function build() {
     h("div", { class: "train-side" }, ...asked, parts.verdict, buildWhatIf()),
     h("div", { class: "train-figures" }, ...buildFigures()),
   );
+  host.classList.add("bench-of-training");
   host.replaceChildren(parts.bench);
   workers = MODELS.map((_, model) => {
     const worker = workerOf(source);
@@ -232,8 +239,8 @@ function show() {
   last.forEach(({ patterns, previous, matching }, model) => {
     parts.pictures[model].forEach((heads, layer) =>
       heads.forEach((picture, head) => {
-        const said = `one back ${previous[layer][head].toFixed(2)}, matching ${matching[layer][head].toFixed(2)}`;
-        picture.draw(patterns[layer * SHAPE.n_heads + head], said, chosen.marked);
+        const paid = { "one back": previous[layer][head], matching: matching[layer][head] };
+        picture.draw(patterns[layer * SHAPE.n_heads + head], paid, chosen.marked);
       }),
     );
   });
@@ -241,15 +248,16 @@ function show() {
 
 function progress(opening = "") {
   const [two, one] = last;
-  parts.status.textContent =
-    `${opening}Step ${two.step} of ${state.end}. Loss where the next letter can be known: two layers ` +
+  parts.status.textContent = `${opening}Step ${two.step} of ${state.end}.`;
+  parts.told =
+    `${parts.status.textContent} Loss where the next letter can be known: two layers ` +
     `${two.known.toFixed(2)}, one layer ${one.known.toFixed(2)}. One back ${previous(two).toFixed(2)}, ` +
     `matching ${matching(two).toFixed(2)}; in one layer ${matching(one).toFixed(2)}.`;
 }
 
 function say() {
   state.said = performance.now();
-  parts.aloud.textContent = parts.status.textContent;
+  parts.aloud.textContent = parts.told;
   for (const figure of [parts.loss, parts.heads]) figure.describe(last[0].step);
 }
 
@@ -259,8 +267,8 @@ function finish() {
   const { found, back, match } = order(records[0]);
   const when = (rise) => (rise ? `rose from step ${rise[0]} to ${rise[1]}` : "never rose so far");
   const rises =
-    `The attention of the first layer to the token before ${when(back)}, that of the second layer to what ` +
-    `followed an earlier copy ${when(match)} (from a quarter to three quarters of its way), `;
+    `The first layer’s attention one back ${when(back)}, the second layer’s to what followed an earlier ` +
+    `copy ${when(match)} (from a quarter to three quarters of the way), `;
   parts.verdict.textContent = (match ? rises : "") + FOUND[found] + answer(found);
 }
 
@@ -269,7 +277,7 @@ function answer(found) {
   const { guess } = chosen;
   if (!guess) return "";
   if (guess === found) return " As you guessed.";
-  if (guess !== "first" || found !== "together") return ` Your guess was: “${GUESSES[guess]}”`;
+  if (guess !== "first" || found !== "together") return ` Your guess was: “${GUESSES[guess]}”.`;
   return " It needs the first layer, as you guessed, but it does not wait: the more one of them helps, the more the other is worth. Let no layer see positions, and watch both.";
 }
 

@@ -1,7 +1,7 @@
 // What the page draws: curves over the steps of a training, and attention as squares.
 import { h } from "../live/parts.js";
 
-const [WIDE, HIGH, LEFT, BELOW, ABOVE] = [360, 180, 34, 24, 8];
+const [WIDE, HIGH, LEFT, BELOW, ABOVE] = [360, 180, 34, 24, 20];
 
 function shape(tag, attributes, text) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -79,22 +79,23 @@ export class Curves {
 }
 
 // The attention of one head on one context: each row a position that looks, each column one that
-// is looked at, in the colour of the head's layer. `expected`: [row, column] of the squares to outline.
+// is looked at, in the colour of the head's layer. `seek`: the kind of attention its caption tells, and
+// `expected`: [row, column] of its squares, to outline.
 export class Picture {
-  constructor(host, name, layer, n, expected) {
-    Object.assign(this, { name, layer, n, expected });
+  constructor(host, name, layer, n, seek, expected) {
+    Object.assign(this, { name, layer, n, seek, expected });
     this.canvas = h("canvas", { width: 8 * n, height: 8 * n, role: "img" });
-    this.note = h("figcaption", {}, name);
+    this.note = h("figcaption");
     host.append(h("figure", { class: "train-picture" }, this.canvas, this.note));
   }
 
-  // `A` [n, n]; `marked`: whether to draw the outlines.
-  draw(A, said, marked) {
+  // `A` [n, n]; `paid`: {kind: attention}; `marked`: whether to draw the outlines.
+  draw(A, paid, marked) {
     const { n, canvas } = this;
     const style = getComputedStyle(canvas);
     const pen = canvas.getContext("2d");
     pen.clearRect(0, 0, canvas.width, canvas.height);
-    pen.fillStyle = style.getPropertyValue(["--train-first", "--train-second"][this.layer]);
+    pen.fillStyle = style.getPropertyValue(["--first", "--second"][this.layer]);
     for (let i = 0; i < n; i++) {
       for (let j = 0; j <= i; j++) {
         pen.globalAlpha = A[i * n + j];
@@ -102,9 +103,12 @@ export class Picture {
       }
     }
     pen.globalAlpha = 1;
-    pen.strokeStyle = style.getPropertyValue("--train-ink");
+    pen.strokeStyle = style.getPropertyValue("--ink");
     if (marked) this.expected.forEach(([i, j]) => pen.strokeRect(8 * j + 0.5, 8 * i + 0.5, 7, 7));
-    this.note.textContent = `${this.name}\n${said}`;
+    const said = Object.entries(paid)
+      .map(([kind, value]) => `${kind} ${value.toFixed(2)}`)
+      .join(", ");
+    this.note.textContent = `${this.seek} ${paid[this.seek].toFixed(2)}`;
     canvas.setAttribute("aria-label", `Attention of ${this.name}: ${said}.`);
   }
 }
