@@ -288,7 +288,7 @@ WRONG = {
     'two_layers.cut("1.0"': 'after two_layers.cut( expected a head, "0.0" to "0.5", not " (character 16)',
     CUT + "off=": 'after two_layers.cut("0.2", expected into or of, not off (character 23)',
     CUT + 'into="key"': 'after two_layers.cut("0.2", into= expected "queries", "keys" or "values", not " (character 28)',
-    CUT + 'into="keys")': 'after …layers.cut("0.2", into="keys" expected “,”, not ) (character 34)',
+    CUT + 'into="keys")': 'after …layers.cut("0.2", into="keys" expected “, of=”, not ) (character 34)',
     CUT + 'of="0.1"': 'after two_layers.cut("0.2", of= expected a head, "1.0" to "1.5", not " (character 26)',
     "two_layers.seed(3)": "after two_layers.seed( expected 0, 1 or 2, not 3 (character 17)",
     "two_layers.after(300)": "after two_layers.after( expected 75, 200, 325, 375, 475 or 935, not 300 (character 18)",

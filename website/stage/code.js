@@ -103,6 +103,7 @@ class Reader {
       this.sign(
         ",",
         left.map((name) => `, ${name}=`),
+        `“, ${either(left)}=”`,
       );
       const name = this.word(
         left,
@@ -187,9 +188,9 @@ class Reader {
     return found;
   }
 
-  sign(sign, words = [sign]) {
+  sign(sign, words = [sign], said = `“${sign}”`) {
     this.space();
-    if (this.text[this.at] !== sign) this.fail(`“${sign}”`, words);
+    if (this.text[this.at] !== sign) this.fail(said, words);
     this.at += 1;
   }
 

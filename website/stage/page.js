@@ -6,6 +6,7 @@ import { complete, fileOf, parse, write } from "./code.js";
 import { follow } from "./follow.js";
 import { Live } from "./live.js";
 import { decide } from "./marks.js";
+import { bare } from "./names.js";
 import { h } from "./parts.js";
 import { finders, isWhole, noteTaker, wholeOf } from "./shown.js";
 import { Strip } from "./strip.js";
@@ -80,7 +81,8 @@ export class Stage {
       autocomplete: "off",
       "aria-label": name,
       input: () => this.type(),
-      focus: () => this.offer(),
+      focus: () => setTimeout(() => this.offer()), // once the press has set the caret
+      click: () => this.offer(),
       keydown: (event) => this.key(event),
     });
     this.offered = h("div", {
@@ -142,13 +144,15 @@ export class Stage {
     Object.assign(this, { state, opens, peeked: null });
     if (mine) this.take();
     if (!typed) this.input.value = write(state);
+    if (this.input.hasAttribute("aria-invalid")) this.say("The model reads the line.");
     this.input.removeAttribute("aria-invalid");
+    this.figure.removeAttribute("data-refused");
     return this.refresh();
   }
 
   take() {
     this.mine = true;
-    this.back.hidden = !this.steps?.length;
+    this.back.hidden = Boolean(this.live);
     history.replaceState(null, "", HASH + encodeURIComponent(write(this.state)));
   }
 
@@ -158,6 +162,8 @@ export class Stage {
     history.replaceState(null, "", location.pathname + location.search);
     const step = this.current();
     if (step) this.read(step);
+    else
+      this.go(JSON.parse(this.figure.dataset.state), { opens: this.figure.dataset.opens ?? null });
   }
 
   read(step) {
@@ -182,6 +188,9 @@ export class Stage {
     } catch (error) {
       if (error.column === undefined) throw error;
       this.input.setAttribute("aria-invalid", "true");
+      this.figure.dataset.refused = ""; // what is shown is of the line before
+      this.mine = true;
+      this.back.hidden = Boolean(this.live);
       this.say(error.message, true);
       this.offer();
     }
@@ -194,6 +203,7 @@ export class Stage {
       first.focus();
     }
     if (event.key === "Escape") this.offered.replaceChildren();
+    if (/^(Arrow(Left|Right)|Home|End)$/.test(event.key)) setTimeout(() => this.offer());
   }
 
   // The words that may stand where the caret is.
@@ -202,7 +212,10 @@ export class Stage {
     const words = document.activeElement === this.input ? complete(value, caret) : [];
     const button = ({ word, from }) => {
       const insert = () => {
-        this.input.value = value.slice(0, from) + word + value.slice(caret);
+        const rest = value
+          .slice(caret)
+          .replace(word.startsWith('"') ? /^[\w.]*"/ : /^\w*[(=]?/, "");
+        this.input.value = value.slice(0, from) + word + rest;
         this.input.focus();
         this.input.setSelectionRange(from + word.length, from + word.length);
         this.type();
@@ -268,6 +281,10 @@ export class Stage {
     } catch (error) {
       this.say(error.message, true);
       this.figure.dataset.wrong = error.message;
+      if (this.shown && state === this.state && document.activeElement !== this.input) {
+        this.state = this.shown; // nothing is shown as done that was not
+        this.input.value = write(this.shown);
+      }
     } finally {
       clearTimeout(wait);
       if (state === this.state) this.figure.removeAttribute("data-old");
@@ -291,7 +308,10 @@ export class Stage {
     this.live?.paint();
     const { cutDifferently } = result;
     const notice = cutDifferently ? `${otherwise(result)} ` : "";
-    this.say(notice + this.strip.says(), cutDifferently);
+    const legend = seeds.length
+      ? " Dots: three trainings; struck out where they fall on both sides of one half."
+      : "";
+    this.say(notice + this.strip.says() + legend, cutDifferently);
     this.took.textContent = result.ms ? `The model ran here, in ${Math.round(result.ms)} ms.` : "";
     this.mark();
   }
@@ -340,10 +360,18 @@ export class Stage {
       [...step.querySelectorAll(".holds")].map(({ dataset }) => JSON.parse(dataset.is)),
     );
     this.current = () => null;
+    if (!steps.length) this.back.textContent = "As it was"; // on a slide no text leads
     const linked = this.linked();
     if (!steps.length) return linked || this.go(this.state, { opens: this.opens });
     const bottom = () => Math.max(0, this.figure.getBoundingClientRect().bottom);
     this.current = follow(steps, bottom, (step) => this.read(step));
+  }
+
+  decided(step, condition) {
+    const told = this.known.get(keyOf(JSON.parse(step.dataset.state), step.dataset.opens ?? null));
+    if (aboutAnother(condition, told, this.result))
+      return { ok: null, says: "another name is on the line" };
+    return decide(condition, this.result, this.shown);
   }
 
   // The marks of the step that is read, decided on what is shown; those of others are as they were written.
@@ -353,10 +381,21 @@ export class Stage {
     for (const step of this.steps)
       for (const sentence of step.querySelectorAll(".holds")) {
         const condition = JSON.parse(sentence.dataset.is);
-        const verdict = step === now ? decide(condition, this.result, this.shown) : null;
+        const verdict = step === now ? this.decided(step, condition) : null;
         sign(sentence, verdict ?? { ok: true }, step === now);
       }
   }
+}
+
+// Whether a sentence is about a piece of a name that is not on the line, or does not stand where it stood.
+function aboutAnother({ kind, of }, told, shown) {
+  const k =
+    kind === "likely" && told ? told.pieces.findIndex(({ label }) => bare(label) === of) : -1;
+  if (k < 0) return false;
+  const [before, now] = [told, shown].map(({ pieces, tokens }) =>
+    pieces[k] ? `${bare(tokens[pieces[k].place])} ${bare(pieces[k].label)}` : "",
+  );
+  return before !== now;
 }
 
 function otherwise({ tokens, pieces }) {
@@ -381,7 +420,7 @@ function sign(sentence, { ok, says }, now) {
   sentence.classList.toggle("now", now);
   let made = sentence.querySelector(".sign");
   if (!made) sentence.append((made = h("span", { class: "sign" })));
-  const shown = ok === false && says ? `${mark}\u00a0${says}` : mark;
+  const shown = ok !== true && says ? `${mark}\u00a0${says}` : mark;
   if (made.textContent !== shown) made.textContent = shown;
   made.title = says ? `${words}: ${says}` : words;
 }
