@@ -88,6 +88,20 @@ def test_what_is_touched_is_the_readers_until_the_text_leads_again(page):
     expect(page.get_by_role("button", name="Follow the text")).to_be_hidden()
 
 
+def test_a_word_goes_where_the_caret_is_and_a_refused_line_is_not_taken_for_an_answer(page):
+    code(page).click()
+    code(page).evaluate("(line) => line.setSelectionRange(3, 3)")
+    code(page).press("ArrowLeft")
+    page.locator(".offered button", has_text="two_layers").click()
+    expect(code(page)).to_have_value(WHOLE)
+    code(page).fill('two_layers.cut("0.2", into="keys").read("A line")')
+    expect(page.locator(".said")).to_contain_text("expected “, of=”")
+    expect(page.locator(".the-stage")).to_have_attribute("data-refused", "")
+    page.get_by_role("button", name="Follow the text").click()
+    expect(code(page)).to_have_value(WHOLE)
+    expect(page.locator(".the-stage[data-refused]")).to_have_count(0)
+
+
 def test_tokens_notes_and_arcs_can_be_pressed(page):
     page.get_by_role("button", name="em, look from here").last.click()
     expect(code(page)).to_have_value(f'two_layers.read("{LINE}", at="em")')
