@@ -13,18 +13,18 @@ export function h(tag, attributes = {}, ...children) {
 }
 
 export const button = (text, click, attributes = {}) =>
-  h("button", { class: "lm-button", type: "button", ...attributes, click }, text);
+  h("button", { type: "button", ...attributes, click }, text);
 
 export function checkbox(text, onChange, checked = false) {
   const change = () => onChange(box.checked);
   const box = h("input", { type: "checkbox", checked, change });
-  return [h("label", { class: "lm-label" }, box, ` ${text}`), box];
+  return [h("label", {}, box, ` ${text}`), box];
 }
 
 // A control with a text before it; `name` is what it is called where that text does not say enough.
 export function field(text, control, name = text) {
   control.setAttribute("aria-label", name);
-  return h("label", { class: "lm-label" }, text && `${text} `, control);
+  return h("label", {}, text && `${text} `, control);
 }
 
 // A list to choose from; `options`: {value: text}.

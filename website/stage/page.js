@@ -47,7 +47,7 @@ const keyOf = (state, opens) => JSON.stringify([write(state), ASKS.test(opens) ?
 
 // --- one stage ----------------------------------------------------------------------------------------
 
-export class Stage {
+class Stage {
   constructor(figure) {
     this.figure = figure;
     this.state = JSON.parse(figure.dataset.state);
@@ -316,7 +316,6 @@ export class Stage {
     this.mark();
   }
 
-  // `notice`: it is to be seen also where there is little room.
   // The same in every seed, as far as it is known.
   seeds(state) {
     const all = [0, 1, 2].map((seed) => this.known.get(keyOf({ ...state, seed })));
@@ -345,6 +344,7 @@ export class Stage {
     slider.setAttribute("aria-valuetext", said.textContent);
   }
 
+  // `notice`: it is to be seen also where there is little room.
   say(words, notice = false) {
     this.words.toggleAttribute("data-notice", Boolean(notice));
     if (this.said.textContent !== words) this.said.textContent = words;

@@ -3,7 +3,7 @@
 import { bare, listed, percent } from "./parts.js";
 
 const LOOKS = 0.3; // attention from which a look counts, as on the drawing
-export const FAINT = 0.12; // attention below which no arc is drawn
+const FAINT = 0.12; // attention below which no arc is drawn
 
 const name = (layer, head) => `${layer}.${head}`;
 export const split = (head) => head.split(".").map(Number);
