@@ -37,6 +37,13 @@ def signs(page, k):
     return page.locator(".step").nth(k).locator(".sign").all_inner_texts()
 
 
+def calm(page):
+    """Nothing moves from now on, and what was on its way when the page opened has arrived."""
+    page.emulate_media(reduced_motion="reduce")
+    page.evaluate("() => document.getAnimations().forEach((one) => one.finish())")
+    painted(page)
+
+
 def head(page, name):
     return page.locator(f'.heads [data-name="{name}"]')
 
@@ -190,7 +197,7 @@ def test_it_stays_below_the_bar_and_leaves_the_text_its_room(page, size):
 
 
 def test_no_barrier_that_axe_finds_in_the_light_and_in_the_dark(page):
-    page.emulate_media(reduced_motion="reduce")  # else a token on its way is half-way to its colour
+    calm(page)
     page.add_style_tag(content="* { transition: none !important }")
     page.locator(".note").first.click()
     head(page, "1.3").click()
@@ -202,7 +209,7 @@ def test_no_barrier_that_axe_finds_in_the_light_and_in_the_dark(page):
 
 
 def test_nothing_moves_for_whom_it_should_not_and_paper_has_the_drawing(page):
-    page.emulate_media(reduced_motion="reduce")
+    calm(page)
     head(page, "0.1").click()
     page.wait_for_selector(READY)
     assert page.evaluate("document.getAnimations().length") == 0
@@ -222,7 +229,7 @@ def test_without_scripts_there_is_the_drawing_and_every_sentence_has_its_sign(br
 
 def test_a_change_is_shown_soon_also_on_a_slow_machine(page):
     """The page's own work leaves half of 200 ms to the engine, on a processor four times slower."""
-    page.emulate_media(reduced_motion="reduce")
+    calm(page)
     devtools = page.context.new_cdp_session(page)
     devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
 
