@@ -22,6 +22,6 @@ def test_the_first_paragraph_is_the_summary_cut_after_a_word():
 @pytest.mark.browser
 def test_pages_have_a_description_and_a_sign():
     text = (HTML / "chapters/11-induction-heads.html").read_text(encoding="utf-8")
-    assert '<meta name="description" content="A text has named Nicaragua. Why does' in text
+    assert '<meta name="description" content="A line has named Valdemar. Why does' in text
     assert '<meta property="og:title" content="Induction heads" />' in text
     assert "_static/favicon.svg" in text
