@@ -214,7 +214,7 @@ def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
     verdict="reproduced",
     found=(
         "in {seeds} every induction head has positive eigenvalues in both circuits, OV and QK:"
-        " Σλ/Σ|λ| is {range} or more; at the corner it is one, and of random heads about zero."
+        " Σλ/Σ|λ| is {range}; at the corner it is one, and of random heads about zero."
     ),
     controls=[untrained, random_heads, heads_without_effect],
     moved_by=[SPLIT, EMBEDDED],
