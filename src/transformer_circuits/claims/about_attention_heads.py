@@ -52,12 +52,6 @@ def ordinary_begin(subject: Subject) -> Subject:
     section="Model Details",
     reported="qualitative",
     chapter="03-attention-heads",
-    rule=(
-        "the head that looks at it most, chosen on other text, gives it more attention than "
-        "all of the text together, in whole contexts and in windows of 64 tokens; where the "
-        "two answer differently it is undecided, for then it depends on the length. The "
-        "chapter on induction heads asks whether they rest when there is nothing to do"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from=(
@@ -90,7 +84,7 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     The begin token opens each window and parts documents within it. The head is chosen on every
     fourth window and measured on the others, so that the choice does not flatter it. A longer
     window leaves less attention for any one token, so both whole contexts and short windows are
-    measured. Above 0.5, the head rests there: the begin token gets more than all of the text
+    measured. (`about_induction.rests` asks whether heads rest when there is nothing to do.) Above 0.5, the head rests there: the begin token gets more than all of the text
     together. Mean over all places but the first, which has nothing else to look at. Paper: "Model
     Details".
     """
@@ -116,11 +110,6 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     "important as before, but some induction heads also compose with a head that looks at "
     "the last several tokens",
     chapter="03-attention-heads",
-    rule=(
-        "the head of the first layer whose K edges together change predictions on held-out "
-        "text most, by at least a hundredth of a nat, gives the previous token more than half "
-        "of its attention, so that every other place gets less"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from="“mostly”, the paper's word",

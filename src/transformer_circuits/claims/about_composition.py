@@ -159,14 +159,6 @@ def hidden_k_composition(subject: Subject) -> Subject:
     section="Analyzing a Two-Layer Model",
     reported="qualitative, of the figure as first published, by another formula",
     chapter="10-who-reads-whom",
-    rule=(
-        "as stored, and where the stream between the layers is white on text; where one says "
-        "yes and the other no, it depends on the basis, where they differ otherwise, it is "
-        "undecided; more than half of all pairs, queries, keys and values together, score two "
-        "standard deviations below random heads; as stored, those of random matrices; in the "
-        "white basis, those of random weights, each where its own stream is white on the same "
-        "text"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from="“most”, the paper's word; of random heads a fortieth lies there",
@@ -205,13 +197,6 @@ def share_below_random(subject: Subject) -> Float[Tensor, " later_head"]:
     "important as before, but some induction heads also compose with a head that looks at "
     "the last several tokens",
     chapter="10-who-reads-whom",
-    rule=(
-        "as stored, and where the stream between the layers is white on text; where one says "
-        "yes and the other no, it depends on the basis, where they differ otherwise, it is "
-        "undecided; the best K score of the head that looks most at the token before leads "
-        "every other score of any kind by more than a tenth of the score of random heads; "
-        "twenty draws of turned heads do not"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from=(
@@ -256,11 +241,6 @@ def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
     section="Analyzing a Two-Layer Model",
     reported="the only significant edges, by their score",
     chapter="10-who-reads-whom",
-    rule=(
-        "without the best such edge predictions on held-out text change more than without any "
-        "other edge of any kind, both chosen in one half of the windows and measured in the "
-        "other"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="“most”: a lead of nothing",
@@ -327,13 +307,6 @@ def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
     reported="as first published",
     corrected="taken back: by the paper's Correction there is more composition of every kind",
     chapter="10-who-reads-whom",
-    rule=(
-        "as stored, and where the stream between the layers is white on text; where one says "
-        "yes and the other no, it depends on the basis, where they differ otherwise, it is "
-        "undecided; neither the largest Q score nor the largest V score is larger than all its"
-        " nulls: pairs that cannot compose, by the same kind, and 60 rotations of the same "
-        "pair"
-    ),
     of="two-layer",
     below=1.0,
     threshold_from="the largest of the nulls",
@@ -394,14 +367,6 @@ def _published(model: Transformer, layers: tuple[int, int]) -> Float[Tensor, "la
     section="Correction: Attention Head Composition Diagram",
     reported="two more edges",
     chapter="10-who-reads-whom",
-    rule=(
-        "as stored, and where the stream between the layers is white on text; where one says "
-        "yes and the other no, it depends on the basis, where they differ otherwise, it is "
-        "undecided; there are K edges that by the right formula score above all pairs which "
-        "cannot compose, and by the published one do not; the best of them, chosen in one half"
-        " of the windows and measured in the other, changes predictions more than a K edge "
-        "does on average"
-    ),
     of="two-layer",
     above=1.0,
     threshold_from=(
@@ -446,13 +411,6 @@ def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
     section="a reading-group talk on composition scores (2022)",
     reported="qualitative",
     chapter="10-who-reads-whom",
-    rule=(
-        "said of models with a norm, where only turns and scales of the basis are free; ours "
-        "have none, so asked as stored, and where the stream between the layers is white on "
-        "text; where one says yes and the other no, it depends on the basis, where they differ"
-        " otherwise, it is undecided; rank correlation of scores with what edges change of "
-        "predictions, the mean over Q, K and V, below one half"
-    ),
     of="two-layer",
     below=0.5,
     threshold_from=(
@@ -479,7 +437,8 @@ def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
 def agreement_of_score_and_use(subject: Subject) -> Interval:
     """Spearman's rank correlation of an edge's score with its change of predictions.
 
-    Mean over Q, K and V; from -1 to 1. The interval is over windows of held-out text.
+    Mean over Q, K and V; from -1 to 1. The interval is over windows of held-out text. The source
+    speaks of models with a norm, where only turns and scales of the basis are free; ours have none.
     """
     return agreement_of(subject, scores(subject))
 

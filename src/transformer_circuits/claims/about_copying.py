@@ -140,12 +140,6 @@ def suppressing_head(subject: Subject) -> Subject:
     section="Detecting Copying Behavior",
     reported="10 of 12; in the authors' video this is what “capacity” means",
     chapter="07-copying",
-    rule=(
-        "more than half lie four standard deviations above random heads between the trained "
-        "embeddings; a head takes part only if what it adds to the logits on text is at least "
-        "a twentieth of what the present token alone does; for every seed, over heads, as "
-        "stored and where the stream is white"
-    ),
     of="one-layer",
     above=0.5,
     threshold_from=(
@@ -181,12 +175,6 @@ share_in_second_layer = claim(
     section="the authors' video on results of two layers",
     reported="7 of 12",
     chapter="09-two-layers",
-    rule=(
-        "more than half of the second layer's heads have OV scores four standard deviations "
-        "above random heads between the trained embeddings; a head takes part only if what it "
-        "adds to the logits on text is at least a twentieth of what the present token alone "
-        "does; over heads, as stored and where the stream is white"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from="half; the authors count 7 of 12",
@@ -211,11 +199,6 @@ share_in_second_layer = claim(
     section="Detecting Copying Behavior",
     reported="2 of 12, “primarily positional”",
     chapter="08-every-head",
-    rule=(
-        "each of the sixth of heads with the lowest OV scores gives more than half of its "
-        "attention to the two; a head takes part only if what it adds to the logits on text is"
-        " at least a twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=0.5,
     threshold_from=(
@@ -265,15 +248,6 @@ def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
     section="Subspaces and Residual Stream Bandwidth",
     reported="“some attention heads”, “potentially”",
     chapter="08-every-head",
-    rule=(
-        "of the first-layer heads that give the present token more than half of their "
-        "attention, the one whose W_OV has the lowest sum of eigenvalues over the sum of their"
-        " sizes, if that is below 0, shortens the stream by more than half of an even share, "
-        "d_head of d_model dimensions; squared lengths are measured where the embeddings of "
-        "text vary alike in all directions, so that neither a basis nor a matrix inside a head"
-        " moves them. Without such a head there is no case, and as it is said of some heads, "
-        "none of three models refutes it"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from=(
@@ -344,11 +318,6 @@ def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     section="McDougall et al. 2023",
     reported="77 % of head 10.7's effect, in GPT-2 small",
     chapter="08-every-head",
-    rule=(
-        "of the tokens that a passage has had, the head with the lowest OV score, if it is "
-        "negative, adds less to the logit of the one predicted most without it than to the one"
-        " that was predicted most a little before"
-    ),
     of="two-layer",
     below=0.0,
     threshold_from=(
@@ -408,17 +377,6 @@ def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     section="Analyzing a Two-Layer Model",
     reported="qualitative",
     chapter="08-every-head",
-    rule=(
-        "the vector moved from it, W_O v, is less than half as long as those moved from other "
-        "places of the passage, on average over heads, each weighted by how much it looks at "
-        "the begin token; a head takes part only if what it adds to the logits on text is at "
-        "least a twentieth of what the present token alone does. The paper weighs by the "
-        "length of v, to show “how big a vector is moved”; a matrix inside a head, M W_V with "
-        "W_O M⁻¹, may give v any length while no logit changes, but W_O v stays. Its length "
-        "depends on the basis of the stream, so it is decided as stored and where the stream "
-        "is white; the length of v, and that of what is added to the logits, are told beside "
-        "it"
-    ),
     of="two-layer",
     below=0.5,
     threshold_from=(
@@ -451,7 +409,9 @@ def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
     """Length of the vector moved from the begin token, over that from other places. 1 is as long.
 
     The vector is W_O v; lengths as in `lengths_of_begin`. Paper: "Analyzing a Two-Layer Model",
-    whose patterns are weighted by the length of values, v.
+    whose patterns are weighted by the length of values, v, to show “how big a vector is moved”. A
+    matrix inside a head, M W_V with W_O M⁻¹, may give v any length while no logit changes; W_O v
+    stays.
     """
     return lengths_of_begin(subject)[MOVED]
 
@@ -506,10 +466,6 @@ def lengths_of_begin(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     section="Primarily Positional Attention Heads",
     reported="couldn + 't and others",
     chapter="08-every-head",
-    rule=(
-        "its worth there is more than 0.05 nats above its worth elsewhere; so it is when the "
-        "same difference of the head that copies most is taken off"
-    ),
     of="one-layer",
     above=0.05,
     threshold_from=(

@@ -70,12 +70,6 @@ def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
     section="Luger et al. 2026",
     reported="qualitative",
     chapter="19-heads-over-text",
-    rule=(
-        "of what the best matching head gains by looking at exact and at near matches "
-        "together, beyond what a random look gains so, near ones (the same word with another "
-        "capital or space stands before the place) bring more than a tenth; no case if it "
-        "gains less than a hundredth; for every seed"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from=(

@@ -43,12 +43,6 @@ MATCHES = 0.4
     section="How Induction Heads Work",
     reported="qualitative",
     chapter="12-how-they-work",
-    rule=(
-        "of all edges into the best head, cutting that from the previous-token head into its "
-        "keys costs most on the second copy of random tokens; heads of the first layer that "
-        "give the previous token more than nine tenths of their attention count as one, and "
-        "are cut together"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from=(
@@ -112,12 +106,6 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     section="Path Expansion of Attention Scores QK Circuit",
     reported="qualitative",
     chapter="12-how-they-work",
-    rule=(
-        "of the score's advantage for the right source, more comes with a query from the "
-        "present token and a key from one back than from any other pair of makers; heads of "
-        "the first layer count by where they look with more than half of their attention; no "
-        "case if the head gives the right source less than two fifths of its attention"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="0: no other pair of makers gives as much",
@@ -190,12 +178,6 @@ def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
     section="Checking the Mechanistic Theory",
     reported="both in the extreme corner",
     chapter="12-how-they-work",
-    rule=(
-        "of every head of the second layer that matches prefixes with more than 0.4 of its "
-        "attention, or of the best if none does, both scores Σλ/Σ|λ| are above 0.5: the lowest"
-        " counts; the best must add to the logits on text at least a twentieth of what the "
-        "present token alone does"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from=(
@@ -244,13 +226,6 @@ def _matching(subject: Subject) -> Bool[Tensor, " head"]:
     section="the authors' video on results of two layers",
     reported="6 of 7, and the seventh nearly",
     chapter="12-how-they-work",
-    rule=(
-        "of the second layer's heads whose OV score lies four standard deviations above random"
-        " heads, more than half have a QK score through the previous-token head that does, "
-        "too; a head takes part only if what it adds to the logits on text is at least a "
-        "twentieth of what the present token alone does; over heads, as stored and where the "
-        "stream is white"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from="“most”: more than half",
@@ -302,11 +277,6 @@ def _above_random(subject: Subject) -> Float[Tensor, "two head"]:
     section="Checking the Mechanistic Theory",
     reported="a clear cluster",
     chapter="12-how-they-work",
-    rule=(
-        "over second-layer heads: the lowest of the smaller of both scores Σλ/Σ|λ| among those"
-        " that match prefixes with more than 0.4 of their attention (or of the best, if none "
-        "does), less the highest among the others, is more than a tenth"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from=(
@@ -345,12 +315,6 @@ def set_apart_in_corner(subject: Subject) -> Float[Tensor, ""]:
     section="Redwood Research, causal scrubbing",
     reported="35 %, refined 86 %",
     chapter="12-how-they-work",
-    rule=(
-        "causal scrubbing on held-out text, by document: with queries and values from the "
-        "embedding alone and keys from the previous-token head alone, all else from three "
-        "other windows, less than half of the loss is recovered that resampling the heads "
-        "costs; the built circuit fails this"
-    ),
     of="two-layer",
     below=0.5,
     threshold_from="“most” of it is not recovered; Redwood reports 35 %",

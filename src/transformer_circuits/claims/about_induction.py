@@ -41,10 +41,6 @@ def loss_of_second_copy(
     section="Function of Induction Heads",
     reported="qualitative",
     chapter="11-induction-heads",
-    rule=(
-        "in the second copy of uniformly random tokens the right token is first of the whole "
-        "vocabulary in more than 16 of 100 places; one layer fails this"
-    ),
     of="two-layer",
     above=0.16,
     threshold_from=(
@@ -78,11 +74,6 @@ def right_first_on_random_tokens(subject: Subject) -> Float[Tensor, " passage"]:
     section="Summary of Results",
     reported="qualitative",
     chapter="11-induction-heads",
-    rule=(
-        "by the loss of the second copy of held-out passages, having read the passage in order"
-        " saves more than twice as much, against another passage, as having read its tokens "
-        "shuffled, by more than a tenth of a nat; one layer fails this"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from=(
@@ -143,10 +134,6 @@ def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
     section="Olsson et al. 2022",
     reported="0.4 nats with many layers; with one layer never",
     chapter="11-induction-heads",
-    rule=(
-        "by window, the loss on the same tokens falls from little context to much, beyond what"
-        " it does on shuffled text, by more than with one layer, and falls at all"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from=(
@@ -208,10 +195,6 @@ def _gain_of_order(subject: Subject, n_ctx: int) -> Float[Tensor, " window"]:
     section="Induction Heads",
     reported="head 1:8 and five others",
     chapter="11-induction-heads",
-    rule=(
-        "prefix matching of the best head of the last layer, on passages of three lengths and "
-        "chosen on others, is above 0.4"
-    ),
     of="two-layer",
     above=0.4,
     threshold_from="ARENA's bound for calling a head an induction head",
@@ -247,12 +230,6 @@ def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
     section="How Induction Heads Work",
     reported="mentioned as a more complex kind, with keys from two back as well; no number",
     chapter="12-how-they-work",
-    rule=(
-        "where the present token came twice before, once after the same token as now and once "
-        "after another, on random tokens, the best head gives what followed the first kind a "
-        "tenth more of what it gives both; that keys from two back bring this is shown, not "
-        "decided"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from=(
@@ -279,8 +256,9 @@ def matches_two(subject: Subject) -> Float[Tensor, " passage"]:
     Random tokens hold "a x y" and, farther on, "b x z"; the present token is x again, after a or
     after b. Of the attention to y and z, the share of the one whose two preceding tokens are the
     present ones, less the share of the other: from -1 to 1, 0 for a head that matches one token.
-    Both orders are measured, so that nearness does not count. Per passage (paper: "How Induction
-    Heads Work", on keys made by two heads).
+    Both orders are measured, so that nearness does not count. The chapter shows that keys from two
+    back bring this; it is not decided. Per passage (paper: "How Induction Heads Work", on keys made
+    by two heads).
     """
     config, head = subject.model.config, subject.induction_head.head
     length = min(head_roles.LENGTH, config.n_ctx - 3)
@@ -358,11 +336,6 @@ def _near(
     section="Function of Induction Heads",
     reported="D-urs-ley",
     chapter="11-induction-heads",
-    rule=(
-        "in most places inside a word where the piece and the one after it came before, the "
-        "head gives more than half of its attention to what followed, and raises the right "
-        "piece above all other tokens of the window"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from=(
@@ -404,10 +377,6 @@ def says_what_followed(subject: Subject) -> Float[Tensor, " document"]:
     section="Function of Induction Heads",
     reported="qualitative",
     chapter="11-induction-heads",
-    rule=(
-        "from tokens that have not come before, the best head gives begin tokens more than "
-        "half of its attention"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from="“rests”: most of its attention",
@@ -436,10 +405,6 @@ def rests(subject: Subject) -> Float[Tensor, " document"]:
     section="the video on two-layer results",
     reported="5 of 12",
     chapter="12-how-they-work",
-    rule=(
-        "the half of the heads that match least give the last four tokens, the present one "
-        "among them, more than half of the attention that does not rest on the begin token"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from="“local”: most of the attention",

@@ -50,11 +50,6 @@ def without_heads(subject: Subject) -> Subject:
     section="Interpretation as Skip-Trigrams",
     reported="qualitative",
     chapter="06-skip-trigrams",
-    rule=(
-        "if every source got the attention that it would get were all others average text, so "
-        "that sources add up without competing, the model would keep more than three quarters "
-        "of what its heads save; no case if they save less than a hundredth of a nat"
-    ),
     of="one-layer",
     above=0.0,
     threshold_from=(
@@ -150,11 +145,6 @@ def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
     section='Skip-Trigram "Bugs"',
     reported="keep…in→bay and others",
     chapter="06-skip-trigrams",
-    rule=(
-        "for forms of a word that text keeps apart, where a source raises both right outputs "
-        "in held-out text by a tenth of a logit or more, the less raised of the two bugs is "
-        "raised by more than that as well, on average over pairs"
-    ),
     of="one-layer",
     above=0.1,
     threshold_from=(
@@ -210,10 +200,6 @@ def _apart(text: Int[Tensor, " n_tokens"], n_vocab: int) -> dict[tuple[int, int]
     section="Summary of Results",
     reported="qualitative",
     chapter="06-skip-trigrams",
-    rule=(
-        "in the second copy of passages of random tokens the next token has a higher logit "
-        "than another of the passage in less than 55 of 100 cases"
-    ),
     of="one-layer",
     below=0.55,
     threshold_from="0.5 is chance and 1 perfect induction; a tenth of the way is allowed for what is no induction",

@@ -69,11 +69,6 @@ copying_in_part = Graded(
     section="Detecting Copying Behavior",
     reported="other definitions “point in the direction”",
     chapter="07-copying",
-    rule=(
-        "copying heads of the one-layer model have the token itself among the ten that they "
-        "raise most for it more than ten times as often as chance, which is ten places among "
-        "all tokens; over the vocabulary and these heads"
-    ),
     of="one-layer",
     above=10.0,
     threshold_from=(
@@ -119,12 +114,6 @@ def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
     section="Detecting Copying Behavior",
     reported="“very positive-leaning”",
     chapter="07-copying",
-    rule=(
-        "copying heads of the one-layer model raise the token itself, above the mean of all "
-        "tokens, for more than three quarters of the vocabulary, the mean over these heads. "
-        "Half of this is given with the choice of heads: the sum of the diagonal is that of "
-        "the eigenvalues, so its mean is positive; how many of its entries are is not"
-    ),
     of="one-layer",
     above=0.75,
     threshold_from=(
@@ -176,11 +165,6 @@ def raises_own_token(subject: Subject) -> Float[Tensor, " token"]:
     section="Copying / Primitive In-Context Learning",
     reported="“only”, “bigram-ish statistics”",
     chapter="06-skip-trigrams",
-    rule=(
-        "copying heads of the one-layer model give tokens that follow the present one "
-        "elsewhere in held-out text more than twice the attention that they would give them if"
-        " another token stood there, per document"
-    ),
     of="one-layer",
     above=1.0,
     threshold_from="in doublings: twice as much; ours, for a word (“only”) that no share can meet",
@@ -245,11 +229,6 @@ def _could(
     section="Function of Induction Heads",
     reported="“much more confident”",
     chapter="11-induction-heads",
-    rule=(
-        "the entropy of the prediction on held-out text is below that of the one-layer model "
-        "by more than ln 2 more where the strongest head looks at what followed the present "
-        "token than where that token is new, per document"
-    ),
     of="two-layer",
     above=0.693,
     threshold_from="ln 2, “much”: half as many tokens to choose from; ours",
@@ -301,14 +280,6 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
     section="Function of Induction Heads",
     reported="“less vulnerable”, by its not depending on which token can plausibly follow which",
     chapter="11-induction-heads",
-    rule=(
-        "where the present token has come before and was followed by what comes now, but the "
-        "last two tokens have not come in this order: of what two layers save there against "
-        "zero layers on held-out text, more is left on C++, of which the training text has "
-        "none, than of what one layer saves, by more than a tenth, per document of C++; no "
-        "case if two layers or one save nothing on held-out text. It is one shift, to one kind"
-        " of text"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from=(
@@ -331,8 +302,8 @@ def kept_beyond_one_layer(subject: Subject) -> Float[Tensor, " document"]:
     Savings are against the model without layers, where the present token has been followed before
     by the next one, but the pair up to it is new. The share: per document of C++, of which the
     training text has none, over the mean over documents of held-out text. Not a number if one of
-    the two models saves nothing on held-out text. For a text that is not the book's, that text
-    itself stands in for C++. Paper: "Function of Induction Heads".
+    the two models saves nothing on held-out text. It is one shift, to one kind of text. For a text
+    that is not the book's, that text itself stands in for C++. Paper: "Function of Induction Heads".
     """
     kept = []
     for model in (subject, subject.sibling("one-layer")):

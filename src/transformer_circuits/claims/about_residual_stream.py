@@ -41,13 +41,6 @@ outsized_coordinate = Graded(
     section="Subspaces and Residual Stream Bandwidth",
     reported="qualitative, of wide models; some dimensions are shared, others not",
     chapter="02-residual-stream",
-    rule=(
-        "as stored, and where the stream between the layers is white on text; where one says "
-        "yes and the other no, it depends on the basis, where they differ otherwise, it is "
-        "undecided; nine tenths of the variance of all tokens' vectors, in W_E and in W_U, lie"
-        " in less than a quarter as many dimensions as if it were spread evenly; which of them"
-        " are shared is shown, not decided"
-    ),
     of="two-layer",
     below=0.25,
     threshold_from=(
@@ -76,9 +69,9 @@ def dimensions_used(subject: Subject) -> Float[Tensor, ""]:
     """Number of dimensions for nine tenths of the tokens' variance, over nine tenths of d_model.
 
     About 1 for vectors spread alike in all directions, near 0 for vectors in few. The larger of
-    W_E's and W_U's; all tokens count the same, and their mean is taken off. The number depends on
-    the basis of the stream, which a model without layer norm is free to choose. One number of the
-    weights. Paper: "Subspaces and Residual Stream Bandwidth".
+    W_E's and W_U's; all tokens count the same, and their mean is taken off. Which dimensions the two
+    share is not decided. The number depends on the basis of the stream, which a model without layer
+    norm is free to choose. One number of the weights. Paper: "Subspaces and Residual Stream Bandwidth".
     """
     model = subject.model
     needed = []
@@ -97,11 +90,6 @@ def dimensions_used(subject: Subject) -> Float[Tensor, ""]:
     section="Elhage et al. 2023",
     reported="kurtosis far above 3",
     chapter="17-what-this-leaves-out",
-    rule=(
-        "in the basis in which training left the stream, for it is claimed of no other: before"
-        " the unembedding, the kurtosis of the stream's coordinates is more than twice that of"
-        " the same vectors in random bases, for every seed"
-    ),
     of="two-layer",
     above=2.0,
     threshold_from=(

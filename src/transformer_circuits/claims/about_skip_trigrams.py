@@ -186,12 +186,6 @@ heads_for_destinations = Graded(
     section="Copying / Primitive In-Context Learning",
     reported="two…One→two and others",
     chapter="06-skip-trigrams",
-    rule=(
-        "among all outputs that the strongest head raises for a source, those of the family "
-        "are in the first 20 more often than with outputs shuffled within the family; a head "
-        "takes part only if what it adds to the logits on text is at least a twentieth of what"
-        " the present token alone does"
-    ),
     of="one-layer",
     above=0.1,
     threshold_from=(
@@ -232,14 +226,6 @@ def copy(subject: Subject) -> Float[Tensor, " source"]:
     section="Copying / Primitive In-Context Learning",
     reported="two…has→three and others",
     chapter="06-skip-trigrams",
-    rule=(
-        "among all outputs that the strongest head raises for a source, those of the family "
-        "are in the first 20 more often than with outputs shuffled within the family; b′ is b "
-        "with other capitals or another space, the tokens that the paper allows for where it "
-        "defines copying. Its examples here are words of like meaning, which no spelling "
-        "tells, and are not tested; a head takes part only if what it adds to the logits on "
-        "text is at least a twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=0.1,
     threshold_from=(
@@ -266,7 +252,11 @@ def copy(subject: Subject) -> Float[Tensor, " source"]:
     draws=20,
 )
 def copy_other_form(subject: Subject) -> Float[Tensor, " source"]:
-    """Share of [b]…[a]→[b′], b with other capitals or another space. Else as `copy`."""
+    """Share of [b]…[a]→[b′], b with other capitals or another space. Else as `copy`.
+
+    The paper allows for these tokens where it defines copying. Its examples here are words of like
+    meaning, which no spelling tells, and are not tested.
+    """
     return _family(subject, families.COPY_OTHER_FORM)
 
 
@@ -277,12 +267,6 @@ def copy_other_form(subject: Subject) -> Float[Tensor, " source"]:
     section="Copying / Primitive In-Context Learning",
     reported="Ralph…R→alph and others",
     chapter="06-skip-trigrams",
-    rule=(
-        "among all outputs that the strongest head raises for a source, those of the family "
-        "are in the first 20 more often than with outputs shuffled within the family, for "
-        "members that held-out text has; a head takes part only if what it adds to the logits "
-        "on text is at least a twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=0.1,
     threshold_from=(
@@ -321,12 +305,6 @@ def split(subject: Subject) -> Float[Tensor, " source"]:
     section="Copying / Primitive In-Context Learning",
     reported="Ralph…R→ALPH and others",
     chapter="06-skip-trigrams",
-    rule=(
-        "among all outputs that the strongest head raises for a source, those of the family "
-        "are in the first 20 more often than with outputs shuffled within the family, for "
-        "members that held-out text has; a head takes part only if what it adds to the logits "
-        "on text is at least a twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=0.25,
     threshold_from=(
@@ -363,14 +341,6 @@ def split_other_form(subject: Subject) -> Float[Tensor, " source"]:
     section="Copying / Primitive In-Context Learning",
     reported="“sometimes”, “partially”",
     chapter="06-skip-trigrams",
-    rule=(
-        "of the split words whose skip-trigram held-out text has, one head holds most strongly"
-        " a share that is by a quarter larger than its share of the same words copied whole to"
-        " frequent tokens; the head is chosen by this on one half of the words and measured on"
-        " the other, and must do something. The paper has it of some models, so that one seed "
-        "is enough; where no seed has it there is no case, for a few models cannot refute "
-        "“sometimes”"
-    ),
     of="one-layer",
     above=0.25,
     threshold_from="a quarter of the words more, for “partially”; ours",
@@ -423,12 +393,6 @@ def held_by_a_specialist(subject: Subject) -> Float[Tensor, " word"]:
     section="Other Interesting Skip-Trigrams",
     reported="a list of about 70, of Python, LaTeX, English and web addresses; here seven sources are left",
     chapter="06-skip-trigrams",
-    rule=(
-        "of the paper's list, those that are single tokens here and stand in held-out text "
-        "have their output in the first 20 of their strongest head more often than with each "
-        "other's outputs; a head takes part only if what it adds to the logits on text is at "
-        "least a twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=0.5,
     threshold_from=(
@@ -471,12 +435,6 @@ def listed(subject: Subject) -> Float[Tensor, " source"]:
     section="Other Interesting Skip-Trigrams",
     reported="with tabs or with spaces",
     chapter="06-skip-trigrams",
-    rule=(
-        "for each depth that the vocabulary has as a token, these words are among the first 20"
-        " of what the strongest head raises for the deeper line more often than words that "
-        "open a line after any, such as for or if; a head takes part only if what it adds to "
-        "the logits on text is at least a twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=0.5,
     threshold_from=(
@@ -526,12 +484,6 @@ def dedent(subject: Subject) -> Float[Tensor, " depth"]:
     section="Other Interesting Skip-Trigrams",
     reported="head 0:0 of the 12-head model; in another, names go with “by” and places with “from”",
     chapter="06-skip-trigrams",
-    rule=(
-        "of the paper's list, sources with one destination share the head that holds them more"
-        " often than if heads were dealt to them by lot, by two standard deviations of such "
-        "deals; a head takes part only if what it adds to the logits on text is at least a "
-        "twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=2.0,
     threshold_from="two standard deviations: chance lies beyond them about once in forty times",
@@ -581,12 +533,6 @@ def heads_of_destinations(subject: Subject) -> Float[Tensor, "*one"]:
     section="Other Interesting Skip-Trigrams",
     reported="head 0:27 of the 32-head model",
     chapter="06-skip-trigrams",
-    rule=(
-        "of brackets and quotes that are single tokens, one head has the closing one in the "
-        "first 20 of what it raises for the opening one more often than the closing one of "
-        "another; a head takes part only if what it adds to the logits on text is at least a "
-        "twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=0.5,
     threshold_from=(

@@ -124,12 +124,6 @@ def built_virtual_head(subject: Subject) -> Subject:
     section="Term Importance Analysis",
     reported="5.2 of 7.3 nats",
     chapter="15-term-importance",
-    rule=(
-        "over documents, the gain of single heads is above 0 and above that of direct path and"
-        " virtual heads together, for every seed; heads of the first layer that pay more than "
-        "95 % of their attention to the present token move nothing and are counted as part of "
-        "the embedding"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="“most”: more than all else together; the paper has 5.2 against 2.1 nats",
@@ -166,13 +160,6 @@ def single_heads_beyond_the_rest(subject: Subject) -> Gain:
     section="Term Importance Analysis",
     reported="0.3 nats",
     chapter="15-term-importance",
-    rule=(
-        "over documents, virtual heads change the loss by less than direct path or single "
-        "heads gain, whichever gain less, for every seed; no case if all heads together change"
-        " it by less than a hundredth of a nat; heads of the first layer that pay more than 95"
-        " % of their attention to the present token move nothing and are counted as part of "
-        "the embedding"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="“least”: less than either of the others; the paper has 0.3 against 1.8 and 5.2 nats",
@@ -210,12 +197,6 @@ def virtual_heads_below_the_others(subject: Subject) -> Gain:
     section="Term Importance Analysis",
     reported="0.2 against 0.002 nats",
     chapter="15-term-importance",
-    rule=(
-        "over documents, the gain per single head is more than ten times what a virtual head "
-        "changes the loss by, for every seed; no case if all heads together change it by less "
-        "than a hundredth of a nat; heads of the first layer that pay more than 95 % of their "
-        "attention to the present token move nothing and are counted as part of the embedding"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="“far more” is ten times here; the paper's numbers give a hundred times",
@@ -257,12 +238,6 @@ def single_head_over_ten_virtual(subject: Subject) -> Gain:
     section="Term Importance Analysis",
     reported="alone 5.2, in company 4.0 nats",
     chapter="15-term-importance",
-    rule=(
-        "over documents, the second layer's single heads gain more than half of what all "
-        "single heads do, alone and beside the first layer's, for every seed; heads of the "
-        "first layer that pay more than 95 % of their attention to the present token move "
-        "nothing and are counted as part of the embedding"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="“most”: more than half; the paper has 5.2 alone and 4.0 in company, of 5.2 nats",
@@ -299,12 +274,6 @@ def second_layer_beyond_half(subject: Subject) -> Gain:
     section="Term Importance Analysis",
     reported="alone 1.3, in company 0.05 nats",
     chapter="15-term-importance",
-    rule=(
-        "over documents, the first layer's single heads beside the second's change the loss by"
-        " less than a twentieth of what all single heads do, for every seed; heads of the "
-        "first layer that pay more than 95 % of their attention to the present token move "
-        "nothing and are counted as part of the embedding"
-    ),
     of="two-layer",
     below=0.0,
     threshold_from="“almost nothing” is a twentieth here; the paper's numbers give a hundredth",
@@ -351,13 +320,6 @@ def pattern_cost(subject: Subject) -> Gain:
     section="Term Importance Analysis",
     reported="stated that it says nothing of Q- and K-composition; not how much these do",
     chapter="16-what-freezing-hides",
-    rule=(
-        "over documents, patterns made from embeddings alone cost more than what virtual heads"
-        " change the loss by, for every seed; heads of the first layer that pay more than 95 %"
-        " of their attention to the present token move nothing and are counted as part of the "
-        "embedding. The paper says that something is hidden; that it is more than is shown is "
-        "our bar"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from=(
@@ -430,10 +392,6 @@ def cost_for_repeats(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     section="Olsson et al. 2022",
     reported="by design, where later heads' keys alone read the head",
     chapter="16-what-freezing-hides",
-    rule=(
-        "over passages, second copy less first: losing the head that looks most at the token "
-        "before costs less than half with later patterns kept, for every seed"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="“hides”, and no number: of what is hidden less than half is seen; ours",

@@ -111,15 +111,6 @@ def two_back_head(subject: Subject) -> Subject:
     section="Correction: Attention Head Composition Diagram",
     reported="two induction heads, on a head that attends to the last several tokens",
     chapter="10-who-reads-whom",
-    rule=(
-        "of the first-layer head, other than those that look one back, that looks most two to "
-        "four places back, with more than half of its attention on the last four: the second K"
-        " edge into induction heads changes predictions on held-out text more than a tenth as "
-        "much as the best K edge from a head that looks one back, each chosen in one half of "
-        "the windows and measured in the other; one back looks every head that gives the "
-        "previous token more than nine tenths of its attention, or else the one that gives it "
-        "most"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from="a tenth, an order of magnitude; ours",
@@ -189,11 +180,6 @@ def keys_further_back(subject: Subject) -> Interval:
     section="Virtual Attention Heads",
     reported="“often” the one, never the other",
     chapter="09-two-layers",
-    rule=(
-        "on held-out text the head that looks two back most gives that place less than half of"
-        " what the best previous-token head gives the previous token, both chosen on other "
-        "windows"
-    ),
     of="two-layer",
     below=0.5,
     threshold_from="half: a head that looks there half as much as another looks one back is such a head; ours",
@@ -241,12 +227,6 @@ def two_back_over_one_back(subject: Subject) -> Float[Tensor, " document"]:
     section="Analyzing a Two-Layer Model",
     reported="“most”",
     chapter="10-who-reads-whom",
-    rule=(
-        "the paper reads this off its scores, of twelve heads in a layer and before its "
-        "Correction; here, by what edges do: fewer than half of the heads of both layers write"
-        " or read an edge that changes predictions on held-out text at least a tenth as much "
-        "as the strongest edge does"
-    ),
     of="two-layer",
     below=0.5,
     threshold_from=(
@@ -276,7 +256,7 @@ def share_that_composes(subject: Subject) -> Interval:
 
     An edge of any kind is substantive if it changes predictions on held-out text by at least a
     tenth as much as the strongest edge. The interval is over windows. Paper: "Analyzing a Two-Layer
-    Model".
+    Model", which reads this off its scores, of twelve heads in a layer, before its Correction.
     """
 
     def share(mean: Tensor) -> float:
@@ -297,11 +277,6 @@ def share_that_composes(subject: Subject) -> Interval:
     section="Related Work",
     reported="a caution, “might”: a small gradient and low attribution; not measured",
     chapter="18-five-years-on",
-    rule=(
-        "in the second copy of random tokens, where the strongest head gives the right source "
-        "nine tenths of its attention, the derivative sees less than half of what cutting the "
-        "K edge from the previous-token head takes from the right token's logit"
-    ),
     of="two-layer",
     below=0.5,
     threshold_from="half: ours, for “low” has no number; what is seen by less than half is missed more than seen",

@@ -53,12 +53,6 @@ def keys_two_back(subject: Subject) -> Subject:
     section="Singh et al. 2024",
     reported="qualitative: parts of the circuit were clamped",
     chapter="20-why-they-form",
-    rule=(
-        "in doublings of tokens, how much sooner a head of the second layer comes to a prefix "
-        "matching of 0.2 if one of the first is clamped to the previous token; the mean over "
-        "all eight pairs of such a training and the unchanged one of its seed, with its "
-        "interval of 95 % by Student's t"
-    ),
     of="two-layer",
     above=0.25,
     threshold_from=(
@@ -87,7 +81,8 @@ def keys_two_back(subject: Subject) -> Subject:
 def sooner_given(subject: Subject) -> Interval:
     """Lead of matching with a previous-token head given from the start, over that without. [doublings]
 
-    From 0, as soon as without; 1 is half the tokens. Singh et al. 2024 clamp parts of the circuit.
+    From 0, as soon as without; 1 is half the tokens. Mean over the pairs of such a training and the
+    unchanged one of its seed. Singh et al. 2024 clamp parts of the circuit.
     """
     subject.require(not subject.readers_own, "short trainings beside it")
     base = trainings.every_log("base")
@@ -108,10 +103,6 @@ def sooner_given(subject: Subject) -> Interval:
     reported="a remark on Primer, whose keys are convolved: they can do without K-composition; "
     "shown with smeared keys by Olsson et al. 2022",
     chapter="20-why-they-form",
-    rule=(
-        "the highest prefix matching on random tokens that come twice, of one layer half of "
-        "whose heads read their keys one token back; for every seed"
-    ),
     of="two-layer",
     above=0.4,
     threshold_from="ARENA's bound for calling a head an induction head, as in the rule on their being there",

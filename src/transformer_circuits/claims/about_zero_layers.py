@@ -36,12 +36,6 @@ def token_frequencies(subject: Subject) -> Subject:
     section="Zero-Layer Transformers",
     reported="qualitative",
     chapter="04-zero-layers",
-    rule=(
-        "on held-out text, token by token: of the way from counted tokens to the bigrams "
-        "counted in every other document of the training text (Kullback-Leibler), the table "
-        "goes more than three quarters as far as the bigrams counted in the rest of the "
-        "documents go. Nothing that is counted can be known better"
-    ),
     of="zero-layer",
     above=0.75,
     threshold_from=(

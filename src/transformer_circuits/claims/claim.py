@@ -27,8 +27,10 @@ class Claim:
     """Section of the paper where it is made, or other source."""
     reported: str
     """Figure reported there, or "qualitative"."""
-    rule: str
-    """Condition under which it counts as true here; without a chapter, the reason why it was not tested."""
+    rule: str = ""
+    """Statement that a chapter checks; without a chapter, the reason why the claim was not tested.
+    Empty for a claim with a threshold, whose rule is the measured value and the threshold.
+    """
     chapter: str = ""
     """Notebook that decides it; empty if none does."""
     kind: str = "trained"
