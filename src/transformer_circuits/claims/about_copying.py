@@ -146,11 +146,6 @@ def suppressing_head(subject: Subject) -> Subject:
         "“most”, the paper's word; it reports 10 of 12. With six heads only six of six clear "
         "it, though five of six is the paper's share: harder, by our few heads"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect do not copy; an interval over heads; decided in "
-        "the white basis, too, for random heads read it"
-    ),
     unit="%",
     controls=[untrained, random_heads, heads_without_effect],
     moved_by=[SPLIT],
@@ -178,11 +173,6 @@ share_in_second_layer = claim(
     of="two-layer",
     above=0.5,
     threshold_from="half; the authors count 7 of 12",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect do not copy; an interval over heads; decided in "
-        "the white basis, too, for random heads read it"
-    ),
     verdict="reproduced",
     found="in {seeds} most heads of the second layer copy, by their eigenvalues: {range} of them.",
     unit="%",
@@ -205,11 +195,6 @@ share_in_second_layer = claim(
         "half: “primarily positional” and “mostly attend to the present token”, in the "
         "authors' video; a number and that each of these heads must reach it are ours, for the"
         " video says it of both"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; mended on 2026-11-28 after a blind"
-        " reader's look, its words alone: the same measure and bound, now told as ours"
     ),
     verdict="reproduced",
     found=(
@@ -253,16 +238,6 @@ def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
     threshold_from=(
         "ours: half of what a head can delete that takes away d_head dimensions, each used "
         "like any other; the paper gives no number"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: by the eigenvalues of W_OV alone, as the paper's footnote has it; no "
-        "case if no head has more negative than positive ones; a graded plant, seen at half of"
-        " what can be deleted; mended on 2026-11-28 after a blind reader's look, with what had"
-        " been measured known, before it was measured so: only heads that look at the present "
-        "token, as the footnote has it, and in a length that no matrix inside a head moves; no"
-        " model had a case; the plant counts from three quarters on, for a half lies on the "
-        "bound"
     ),
     sometimes=True,
     verdict="no case",
@@ -325,11 +300,6 @@ def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
         "another measure. So is the choice of the head: the source starts from one that was "
         "known, and says nothing of eigenvalues"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: no case if no head has a negative score; mended on 2026-11-28 after a"
-        " blind reader's look, its words alone: the same measure and bound, now told as ours"
-    ),
     verdict="not reproduced",
     found=(
         "our head with the lowest eigenvalues does not lower what is already predicted: it "
@@ -382,16 +352,6 @@ def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     threshold_from=(
         "ours, and softer than “small”, which has no number: at one half the plain pattern "
         "shows twice as much as is moved, so that a weighted one is worth drawing"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: the length of what it adds to the logits, which no basis inside the "
-        "head moves; 128 passages of 128 tokens in place of 64 of 17; mended on 2026-11-28 "
-        "after a referee's look, before it was measured again: the vector that is moved, as "
-        "the paper reads its weights, not what it adds to the logits; that it is .30 to .32 as"
-        " long as stored was known, and what it is in the white basis was not; mended on "
-        "2026-11-28 after a blind reader's look, its words alone: the same measure and bound, "
-        "now told as ours"
     ),
     verdict="reproduced",
     found=(
@@ -471,10 +431,6 @@ def lengths_of_begin(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     threshold_from=(
         "ours: five per cent in perplexity; heads that learned nothing differ by about a "
         "hundredth of a nat"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 256 passages in place of 64"
     ),
     verdict="reproduced",
     found=(

@@ -76,11 +76,6 @@ def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
         "a tenth is the least that we would count; harder than the source, which gives no "
         "number and says only that it gains"
     ),
-    registered=(
-        "12d4168, 2026-11-23, with the weights: 2026-11-22 by our notes, unproven; mended on "
-        "2026-11-24 after a referee's look, before it was measured again: near matches must be"
-        " a tenth of what the head gains; 128 windows of 256 tokens in place of 24 whole ones"
-    ),
     verdict="not reproduced",
     found=(
         "near matches bring the induction head little on text: {range} of what exact and near "

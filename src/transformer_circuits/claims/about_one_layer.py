@@ -58,13 +58,6 @@ def without_heads(subject: Subject) -> Subject:
         "understand the model. The ensemble is ours, each head scaled so that its sums agree; "
         "with patterns frozen the sum of tables is exact"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows of 256 tokens in place of 16 whole ones; on 2026-11-25 no"
-        " case where heads do nothing, which is a control now; mended on 2026-11-28 after a "
-        "blind reader's look, with what had been measured known, before it was measured so: "
-        "three quarters, not half, of which -.06 to .20 nats had been left"
-    ),
     verdict="not reproduced",
     found=(
         "a one-layer model is less than an ensemble of bigrams and skip-trigrams would have "
@@ -151,15 +144,6 @@ def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
         "a tenth of a logit, as for the right outputs: less is not counted as raising. The "
         "paper says that bugs are raised, not how much"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: a bug must be raised half as much as what is right, and this by a "
-        "tenth of a logit; 128 windows of 256 tokens in place of 16 whole ones; mended on "
-        "2026-11-28 after a blind reader's look, with what had been measured known, before it "
-        "was measured so: the less raised of the two bugs by itself, for that they are raised "
-        "is all that is said; half of what is right had been asked, and was had with .09 to "
-        ".10 to spare"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} heads that raise two right triples raise the two wrong ones as well, the "
@@ -203,7 +187,6 @@ def _apart(text: Int[Tensor, " n_tokens"], n_vocab: int) -> dict[tuple[int, int]
     of="one-layer",
     below=0.55,
     threshold_from="0.5 is chance and 1 perfect induction; a tenth of the way is allowed for what is no induction",
-    registered="ec67fc8, 2026-11-23",
     verdict="reproduced",
     found=(
         "in {seeds} one layer does no induction: in a passage that comes again it puts the "

@@ -75,14 +75,6 @@ copying_in_part = Graded(
         "an order of magnitude above chance, far from any draw of random heads; ours, for the "
         "paper says only that such measures “point in the direction” of copying"
     ),
-    registered=(
-        "579ba83, 2026-11-24, after a referee had found shares of 1 to 9 % among the first "
-        "five; mended in 37da2b4, 2026-11-26, after a referee's look, before it was measured "
-        "again: copying is planted in three sizes; mended on 2026-11-28 after a referee's "
-        "look, before it was measured again: against chance, no longer against half of the "
-        "vocabulary, which the paper does not say; the shares of 11 to 12 %, and of .2 % for "
-        "random heads, were known"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} heads that copy by their eigenvalues also raise the token itself among the"
@@ -119,13 +111,6 @@ def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
     threshold_from=(
         "three quarters: half is without any leaning, and “very” is read as three positive "
         "entries for each negative one; ours"
-    ),
-    registered=(
-        "37da2b4, 2026-11-26, after a referee had found 63 to 84 % of entries positive; mended"
-        " on 2026-11-28 after a referee's look, with what had been measured known, before it "
-        "was measured so: a bound with a size, clear of twenty draws of what chance gives; "
-        "mended on 2026-11-28 after a blind reader's look; the bound alone moved, so its "
-        "outcome was known: three quarters, not three fifths; .81 to .82 had been measured"
     ),
     verdict="reproduced",
     found=(
@@ -168,10 +153,6 @@ def raises_own_token(subject: Subject) -> Float[Tensor, " token"]:
     of="one-layer",
     above=1.0,
     threshold_from="in doublings: twice as much; ours, for a word (“only”) that no share can meet",
-    registered=(
-        "579ba83, 2026-11-24; mended in 37da2b4, 2026-11-26, after a referee's look, before it"
-        " was measured again: on 128 windows of 256 tokens, not 16 of 512"
-    ),
     verdict="not reproduced",
     found=(
         "copying heads hardly prefer tokens that could come next: they give them {range} times"
@@ -232,11 +213,6 @@ def _could(
     of="two-layer",
     above=0.693,
     threshold_from="ln 2, “much”: half as many tokens to choose from; ours",
-    registered=(
-        "579ba83, 2026-11-24; that a model without any match has 0 was added before the first "
-        "value; metric mended on 2026-11-26 after a first measurement: one document of several"
-        " has no interval and decides nothing (random heads had one)"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} two layers are much surer than one where an induction head has a match: by"
@@ -286,7 +262,6 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
         "a tenth of what is saved, so that a difference which is only not chance does not "
         "count; ours, the paper gives no number"
     ),
-    registered="437a728, 2026-11-25, before anything was measured but the loss of single models on this text",
     verdict="reproduced",
     found=(
         "in {seeds} induction is less vulnerable to a shift of distribution: on C++, of which "

@@ -48,13 +48,6 @@ outsized_coordinate = Graded(
         "vectors need; the paper gives no number; it speaks of wide models, and ours are "
         "narrow"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: decided in the white basis, too; mended on 2026-11-28 after a blind "
-        "reader's look; the bound alone moved, so its outcome was known: a quarter, not half, "
-        "which is no small fraction; as stored .90 to .91 had been measured, where the stream "
-        "is white .47 to .50"
-    ),
     verdict="not reproduced",
     found=(
         "in our narrow models embeddings use many of the stream's dimensions: nine tenths of "
@@ -95,16 +88,6 @@ def dimensions_used(subject: Subject) -> Float[Tensor, ""]:
     threshold_from=(
         "“wildly non-Gaussian”, where random bases have about 3; twice as much is the least "
         "that we would call so: ours"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: decided in the white basis, too; 128 windows of 128 tokens in place "
-        "of 8 whole ones; mended in 37da2b4, 2026-11-26, after a referee's look, before it was"
-        " measured again: a coordinate is planted in three sizes, not one thirty times as "
-        "large; mended on 2026-11-28 after a blind reader's look, with what had been measured "
-        "known, before it was measured so: in the basis that training left alone, for it is "
-        "claimed of no other; in the white one it had been 2.1, 1.4 and 4.4 times, as stored "
-        "4.1, 2.3 and 6.7"
     ),
     unit="times",
     controls=[rotated_basis, untrained],

@@ -192,13 +192,6 @@ heads_for_destinations = Graded(
         "a tenth of the triples: 0 is what chance gives, and a rule has a size; ours, for the "
         "paper gives no number"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; a graded plant, which the rule "
-        "should see at one in ten; mended on 2026-11-28 after a referee's look, with what had "
-        "been measured known, before it was measured so: a bound with a size, clear of twenty "
-        "draws of what chance gives"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} one layer repeats what it looks at: the source itself is among the first "
@@ -231,14 +224,6 @@ def copy(subject: Subject) -> Float[Tensor, " source"]:
     threshold_from=(
         "a tenth of the triples: 0 is what chance gives, and a rule has a size; ours, for the "
         "paper gives no number"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; a graded plant, which the rule "
-        "should see at one in ten; mended on 2026-11-28 after a referee's look, with what had "
-        "been measured known, before it was measured so: a bound with a size, clear of twenty "
-        "draws of what chance gives; mended on 2026-11-28 after a blind reader's look, its "
-        "words alone: the same measure and bound; the statement says what is measured"
     ),
     verdict="reproduced",
     found=(
@@ -273,14 +258,6 @@ def copy_other_form(subject: Subject) -> Float[Tensor, " source"]:
         "a tenth of the triples: the paper says that such entries are “quite common to see”, "
         "and one in ten is our reading of that; 0 is what chance gives"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; a graded plant, which the rule "
-        "should see at one in ten; mended on 2026-11-28 after a referee's look, with what had "
-        "been measured known, before it was measured so: a bound with a size, clear of twenty "
-        "draws of what chance gives; mended on 2026-11-28 after a blind reader's look, its "
-        "words alone: the same measure and bound, now told as ours"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} the rest of a word that was split in pieces is among the first twenty "
@@ -311,16 +288,6 @@ def split(subject: Subject) -> Float[Tensor, " source"]:
         "a quarter of the triples, as there are few, and of these chance has held .14; ours, "
         "for the paper says only that the pattern was observed"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; a graded plant, which the rule "
-        "should see at one in ten; mended on 2026-11-28 after a referee's look, with what had "
-        "been measured known, before it was measured so: a bound with a size, clear of twenty "
-        "draws of what chance gives; then a quarter in place of a tenth, for twenty draws of "
-        "random heads had come to .14 at most; mended on 2026-11-28 after a blind reader's "
-        "look, with what had been measured known, before it was measured so: as observed in "
-        "some models, so that three without it refute nothing; -.02 to .19 had been measured"
-    ),
     sometimes=True,
     unit="percentage points",
     whether="one layer completes a split word in another form",
@@ -344,11 +311,6 @@ def split_other_form(subject: Subject) -> Float[Tensor, " source"]:
     of="one-layer",
     above=0.25,
     threshold_from="a quarter of the words more, for “partially”; ours",
-    registered=(
-        "437a728, 2026-11-25; mended on 2026-11-28 after a referee's look, before it was "
-        "measured again: what is said of some models is not asked of every seed; that none of "
-        "the three has it was known"
-    ),
     sometimes=True,
     verdict="no case",
     found=(
@@ -399,16 +361,6 @@ def held_by_a_specialist(subject: Subject) -> Float[Tensor, " word"]:
         "half of the triples: “those that our text has” are most of them at least; ours, for "
         "the paper gives no number"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; the statement no longer names "
-        "kinds of text of which hardly any triple is left; mended on 2026-11-28 after a "
-        "referee's look, with what had been measured known, before it was measured so: a bound"
-        " with a size, clear of twenty draws of what chance gives; then a quarter in place of "
-        "a tenth, for twenty draws of random heads had come to .11 at most; mended on "
-        "2026-11-28 after a blind reader's look; the bound alone moved, so its outcome was "
-        "known: half, not a quarter; .61 to .70 had been measured"
-    ),
     unit="percentage points",
     whether="the skip-trigrams that the paper lists stand in the weights",
     controls=[untrained, random_heads, heads_without_effect],
@@ -440,16 +392,6 @@ def listed(subject: Subject) -> Float[Tensor, " source"]:
     threshold_from=(
         "half of the words: “for various N” they are held rather than not, where 0 is what "
         "other words get that open a line; ours, for the paper gives no number"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; mended on 2026-11-28 after a "
-        "referee's look, with what had been measured known, before it was measured so: a bound"
-        " with a size, clear of twenty draws of what chance gives; then a quarter in place of "
-        "a tenth, for twenty draws of random heads had come to .13 at most; mended on "
-        "2026-11-28 after a blind reader's look, with what had been measured known, before it "
-        "was measured so: half, not a quarter, and without “finally”, which the paper does not"
-        " name; with it, .69 to .75 had been measured"
     ),
     unit="percentage points",
     whether="one layer expects else, elif or except after a line of Python that was indented deeper",
@@ -487,11 +429,6 @@ def dedent(subject: Subject) -> Float[Tensor, " depth"]:
     of="one-layer",
     above=2.0,
     threshold_from="two standard deviations: chance lies beyond them about once in forty times",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; a graded plant: the rule should "
-        "see a head for the commonest destination alone, as the paper has one for “and”"
-    ),
     unit="standard deviations",
     whether="a head answers one destination for many sources",
     controls=[untrained, random_heads, heads_without_effect],
@@ -538,15 +475,6 @@ def heads_of_destinations(subject: Subject) -> Float[Tensor, "*one"]:
     threshold_from=(
         "half of the pairs: a head that matches brackets matches most kinds; ours, for the "
         "paper gives no number"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; mended on 2026-11-28 after a "
-        "referee's look, with what had been measured known, before it was measured so: a bound"
-        " with a size, clear of twenty draws of what chance gives; then a quarter in place of "
-        "a tenth, for twenty draws of random heads had come to .20 at most; mended on "
-        "2026-11-28 after a blind reader's look; the bound alone moved, so its outcome was "
-        "known: half, not a quarter; .77 to .87 had been measured"
     ),
     verdict="reproduced",
     found=(

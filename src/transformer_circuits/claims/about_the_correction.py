@@ -114,17 +114,6 @@ def two_back_head(subject: Subject) -> Subject:
     of="two-layer",
     above=0.1,
     threshold_from="a tenth, an order of magnitude; ours",
-    registered=(
-        "579ba83, 2026-11-24, after a referee had found a head that looks two back, with the "
-        "largest K scores, in each seed; what its edges do was not measured; mended in "
-        "37da2b4, 2026-11-26, after a referee's look, before it was measured again: by what "
-        "the edge does beside that of the previous-token head, for the Correction does not say"
-        " that it does more than all others, as the rule did; on 128 windows, at four places "
-        "of each, not at six of 24 (chapter 10 had printed both edges for one seed); mended on"
-        " 2026-11-28 after a referee's look, before it was measured again: no head that looks "
-        "one back is taken for one that looks further; in all models of the book there is one,"
-        " for which nothing changes"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} two induction heads also rely on a head that looks further back: the "
@@ -183,11 +172,6 @@ def keys_further_back(subject: Subject) -> Interval:
     of="two-layer",
     below=0.5,
     threshold_from="half: a head that looks there half as much as another looks one back is such a head; ours",
-    registered=(
-        "579ba83, 2026-11-24, after a referee had found a head with .99 of its attention two "
-        "back in each seed; mended in 37da2b4, 2026-11-26, after a referee's look, before it "
-        "was measured again: on 128 windows of 256 tokens, not 16 of 512"
-    ),
     verdict="not reproduced",
     found=(
         "a head looks two tokens back: it gives that place {range} of what the best "
@@ -233,11 +217,6 @@ def two_back_over_one_back(subject: Subject) -> Float[Tensor, " document"]:
         "“most”, the paper's word; that a tenth of the strongest is substantive is ours: an "
         "order of magnitude"
     ),
-    registered=(
-        "579ba83, 2026-11-24; mended in 37da2b4, 2026-11-26, after a referee's look, before it"
-        " was measured again: on 128 windows, at four places of each, not at six of 24; idle "
-        "heads are planted in three shares"
-    ),
     verdict="undecided",
     found=(
         "We cannot tell whether most heads stay out of composition that does something "
@@ -280,11 +259,6 @@ def share_that_composes(subject: Subject) -> Interval:
     of="two-layer",
     below=0.5,
     threshold_from="half: ours, for “low” has no number; what is seen by less than half is missed more than seen",
-    registered=(
-        "579ba83, 2026-11-24; that the derivative ranks all edges well on text was known; "
-        "mended on 2026-11-28 after a blind reader's look, its words alone: the same measure "
-        "and bound, now told as ours"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} the derivative misses most of what an edge does where the induction head "

@@ -59,15 +59,6 @@ def keys_two_back(subject: Subject) -> Subject:
         "a quarter of a doubling, ours: as much as seeds may differ; the control has pairs of "
         "unchanged trainings, seeds k and k + 4"
     ),
-    registered=(
-        "ffc5f17, 2026-11-23, before the first record of these trainings; by its title, before"
-        " most of them ended; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: the control takes the largest difference of all pairs of seeds, "
-        "without its sign; on the mean of eight pairs, not three seeds one by one, cf8fd6c, "
-        "2026-11-25, before the five further seeds were trained, and here before they were "
-        "read; in d3fe98d, taken back in f78b2d3 as they were not all there, and put back in "
-        "005faa1"
-    ),
     verdict="reproduced",
     found=(
         "over {units} pairs of trainings, induction heads form sooner where a previous-token "
@@ -106,13 +97,6 @@ def sooner_given(subject: Subject) -> Interval:
     of="two-layer",
     above=0.4,
     threshold_from="ARENA's bound for calling a head an induction head, as in the rule on their being there",
-    registered=(
-        "ffc5f17, 2026-11-23, before the first record of these trainings; by its title, before"
-        " most of them ended; mended on 2026-11-28 after a blind reader's look; the bound "
-        "alone moved, so its outcome was known: .4, from which on a head is called an "
-        "induction head elsewhere in the book, not .2, from which on it is said to match; .55 "
-        "to .70 had been measured"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} one layer forms induction heads if its keys can see the token before: the "

@@ -43,14 +43,6 @@ def token_frequencies(subject: Subject) -> Subject:
         " without a number. A correlation will not do, for that of bigrams counted in one text"
         " with those of the other is far below 1"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: likeness to the counted table itself, no longer the loss alone; "
-        "mended on 2026-11-28 after a blind reader's look, with what had been measured known, "
-        "before it was measured so: three quarters of the way, where half had been asked and "
-        "was had with .63 to .64 nats to spare, as far as another count goes, which had not "
-        "been measured"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} the table predicts new text as counted bigrams do: it goes {range} of the "

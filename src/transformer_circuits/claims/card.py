@@ -25,7 +25,7 @@ from transformer_circuits.analysis import (
     repeats,
 )
 from transformer_circuits.analysis.by_length import ByLength
-from transformer_circuits.claims import catalogue, rules, subjects
+from transformer_circuits.claims import catalogue, claim, rules, subjects
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.interop import own_model
 from transformer_circuits.model import cross_entropy, general
@@ -157,7 +157,7 @@ def of_rule(subject: Subject) -> dict[str, Any]:
     rule = measured.claim
     row = {
         "rule": EXISTS, "claim": rule.statement, "must be": f"{rule.side} {rule.threshold:g}",
-        "threshold from": rule.threshold_from, "registered": rule.registered,
+        "threshold from": rule.threshold_from, "registered": claim.registered()[EXISTS],
     }  # fmt: skip
     if not subject.model.layers:
         return {**row, "verdict": "left out: there are no heads"}

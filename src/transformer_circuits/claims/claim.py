@@ -47,10 +47,6 @@ class Claim:
     threshold: float = 0.0
     threshold_from: str = ""
     """Source of the threshold, or the reason for it."""
-    registered: str = ""
-    """Commit and date at which the rule was written down, before the final models were measured;
-    its later amendments; or that git does not prove it ("unproven").
-    """
     sometimes: bool = False
     """Whether the claim is of some models only, so that one seed shows it and a few do not refute it."""
     verdict: str = ""
@@ -84,3 +80,9 @@ def table() -> dict[str, Claim]:
     """Claims that no rule decides, by id, in the order of `data/claims.toml`."""
     rows = files.read_toml(files.data_dir() / "claims.toml")["claim"]
     return {row["id"]: Claim(**row) for row in rows}
+
+
+@cache
+def registered() -> dict[str, str]:
+    """Commit that wrote down the rule of each claim, and later amendments, from `data/registered.toml`."""
+    return files.read_toml(files.data_dir() / "registered.toml")
