@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import few_dimensions
 import torch
 
 from transformer_circuits.analysis import composition
@@ -34,7 +35,7 @@ def test_a_previous_token_head_is_found_though_another_has_the_higher_stored_sco
     shape = ModelConfig(
         n_layers=2, n_heads=3, d_model=64, d_head=16, n_vocab=101, n_ctx=30, position_base=1000.0
     )
-    model = hand_built.induction_in_few_dimensions(shape, generator=generator)
+    model = few_dimensions.induction(shape, generator=generator)
     text = torch.randint(1, 101, (15, 20), generator=generator)
     text = torch.cat([torch.zeros(15, 1, dtype=torch.long), text, text[:, :9]], dim=1)
     as_built = Subject("as built", model, text.flatten())
