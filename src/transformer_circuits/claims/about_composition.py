@@ -418,11 +418,6 @@ def agreement_of(subject: Subject, measure: Scores, less: Scores | None = None) 
     return of_mean(subject, correlation, effects(subject).change.double())
 
 
-def by_kind(scores: Scores, change: Scores) -> Float64[Tensor, " kind"]:
-    """Spearman's rank correlation of scores with effects of edges, for each kind."""
-    return _of_ranks(_ranks(scores), _ranks(change))
-
-
 def _ranks(of_edges: Scores) -> Float64[Tensor, "kind edge"]:
     return edge_effects.ranks(of_edges.flatten(1))
 

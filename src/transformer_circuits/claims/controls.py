@@ -26,9 +26,6 @@ class Control:
     def __call__(self, subject: Subject) -> Subject:
         return self._make(subject)
 
-    def __get__(self, instance, owner=None):  # like a function, so that Sphinx documents it as one
-        return self
-
 
 class Drawn(Control):
     """A control with chance in it: each draw is another subject. The control itself is the first draw."""

@@ -1,5 +1,6 @@
 """Decision of a claim about trained models: `@claim(…)` binds it to the function that measures it."""
 
+import dataclasses
 import functools
 import html
 import inspect
@@ -30,37 +31,12 @@ def claim(
     *,
     above: float | None = None,
     below: float | None = None,
-    controls: Sequence[Control],
-    planted: Control | Graded | None = None,
-    sample: Sample | None = None,
-    draws: int = 1,
-    moved_by: Sequence[str] = (),
-    also: Control | None = None,
-    trained: Callable[[Subject], Subject] = lambda subject: subject,
-    mean_of: str = "",
-    **words,
+    **fields,
 ) -> Callable[[Callable], "Measurement"]:
     """Make a function the `Measurement` that decides a claim about trained models.
 
-    The function takes a `Subject`, and returns one value for each independent unit (a document, a
-    passage, a window), from which the interval follows; a single value for a fact of the weights
-    alone; not a number for units without a case. Or it returns an `Interval`.
-
-    `above` or `below`: the threshold, and the side of it on which the claim holds. `words`: all
-    other fields of `Claim`.
-    `controls`: subjects on which the rule must fail. `planted`: a subject on which it must hold,
-    with the claimed effect built in; if in several sizes, the rule must see the one that counts.
-    `sample`: the windows of text that units come from, so that those of one package are drawn
-    together. `draws`: the number of each `Drawn` control, where the bound is near to chance: it
-    must be beyond all of them.
-    `moved_by`: the `rewritings` of the same function that may move the value, as it counts heads,
-    is about one, or about the very basis that training left; all others must not.
-    `also`: another way to look at the same model. If the verdicts differ, the claim is undecided;
-    in the `white_basis`, a yes against a no *depends on the basis*.
-    `trained`: for a claim about training, the change to a model of the book before it is measured:
-    the same with the log of another training from its seed.
-    `mean_of`: the kind of thing that the mean is over, if there is one mean for all ("pairs" of
-    trainings), so that the models' own seeds are not asked one by one.
+    `above` or `below`: the threshold, and the side of it on which the claim holds. `fields`: all
+    other fields of `Measurement` and of `Claim`, by their names.
 
     Raises:
         ValueError: unless one of `above` and `below` is given.
@@ -70,19 +46,11 @@ def claim(
             f"{id} is above {above} and below {below}, but one of the two must be given"
         )
     side, threshold = ("below", below) if above is None else ("above", above)
-    claim_of_rule = Claim(id=id, statement=statement, side=side, threshold=threshold, **words)
-    return lambda function: Measurement(
-        claim_of_rule,
-        function,
-        tuple(controls),
-        planted,
-        sample,
-        draws,
-        tuple(moved_by),
-        also,
-        trained,
-        mean_of,
-    )
+    how = {
+        of.name: fields.pop(of.name) for of in dataclasses.fields(Measurement) if of.name in fields
+    }
+    of_rule = Claim(id=id, statement=statement, side=side, threshold=threshold, **fields)
+    return lambda function: Measurement(of_rule, function, **how)
 
 
 @dataclass(eq=False)
@@ -90,24 +58,43 @@ class Measurement:
     """A claim and the function that decides it; called, it measures a subject."""
 
     claim: Claim
-    function: Callable
-    controls: tuple[Control, ...]
-    planted: Control | Graded | None
-    sample: Sample | None
-    draws: int
-    moved_by: tuple[str, ...]
-    also: Control | None
-    trained: Callable[[Subject], Subject]
-    mean_of: str
+    function: Callable[[Subject], Float[Tensor, "*unit"] | Interval]
+    """Function that returns one value for each independent unit (a document, a passage, a window),
+    from which the interval follows; a single value for a fact of the weights alone; not a number
+    for units without a case. Or it returns an `Interval`.
+    """
+    controls: Sequence[Control]
+    """Subjects on which the rule must fail."""
+    planted: Control | Graded | None = None
+    """Subject on which it must hold, with the claimed effect built in; if in several sizes, the rule
+    must see the one that counts.
+    """
+    sample: Sample | None = None
+    """Windows of text that units come from, so that those of one package are drawn together."""
+    draws: int = 1
+    """Number of each `Drawn` control, where the bound is near to chance: it must be beyond all of them."""
+    moved_by: Sequence[str] = ()
+    """`rewritings` of the same function that may move the value, as it counts heads, is about one, or
+    about the very basis that training left; all others must not.
+    """
+    also: Control | None = None
+    """Another way to look at the same model. If the verdicts differ, the claim is undecided; in the
+    `white_basis`, a yes against a no *depends on the basis*.
+    """
+    trained: Callable[[Subject], Subject] = lambda subject: subject
+    """For a claim about training, the change to a model of the book before it is measured: the same
+    with the log of another training from its seed.
+    """
+    mean_of: str = ""
+    """Kind of thing that the mean is over, if there is one mean for all ("pairs" of trainings), so
+    that the models' own seeds are not asked one by one.
+    """
 
     def __post_init__(self):
         functools.update_wrapper(self, self.function)
 
     def __call__(self, subject: Subject) -> Float[Tensor, "*unit"] | Interval:
         return self.function(subject)
-
-    def __get__(self, instance, owner=None):  # like a function, so that Sphinx documents it as one
-        return self
 
     @property
     def reads_basis(self) -> bool:

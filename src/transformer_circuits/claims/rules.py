@@ -25,15 +25,6 @@ MOST = 100
 """Factor of more text from which *undecided* names no amount: we have none such."""
 
 
-def marked(text: str) -> str:
-    """Text that begins with a verdict, behind that verdict's symbol; behind a dash, if it begins with none.
-
-    >>> marked("undecided: by one number"), marked("left out: for two layers")
-    ('~ undecided: by one number', '– left out: for two layers')
-    """
-    return f"{SYMBOLS.get(text.partition(':')[0], '–')} {text}"
-
-
 @dataclass(frozen=True)
 class Interval:
     """An estimate, and its range in 95 of 100 draws of other units of the same kind."""
