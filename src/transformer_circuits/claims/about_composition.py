@@ -15,7 +15,7 @@ from transformer_circuits.analysis import (
     heads,
 )
 from transformer_circuits.analysis.edge_effects import Effects
-from transformer_circuits.claims import kept, rules, samples, subjects
+from transformer_circuits.claims import recorded, rules, samples, subjects
 from transformer_circuits.claims.controls import (
     graded_edges,
     heads_without_effect,
@@ -56,7 +56,7 @@ def effects(subject: Subject) -> Effects:
     return Effects(**_effects(subject.as_stored or subject))
 
 
-@kept.for_all_chapters
+@recorded.for_all_chapters
 def _effects(subject: Subject) -> dict[str, Tensor]:
     return vars(edge_effects.effects(subject.model, *sample(subject)))
 

@@ -24,8 +24,8 @@ from transformer_circuits.claims.controls import (
     one_layer,
     untrained,
 )
-from transformer_circuits.claims.kept import for_all_chapters
 from transformer_circuits.claims.measurement import claim
+from transformer_circuits.claims.recorded import for_all_chapters
 from transformer_circuits.claims.rewritings import SPLIT
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model import cross_entropy, hand_built
