@@ -95,9 +95,7 @@ def test_a_strip_names_each_seed_control_and_plant_and_shows_both_ways_to_look()
     seeds = {of: near(0.2), f"{of}-seed-2": rules.NOTHING}
     controls = {"untrained": near(0.1), f"untrained, {way}": near(0.3), "gone": None}
     other = {of: near(0.4), f"{of}-seed-2": near(0.5)}
-    decision = Decision(
-        measurement, rules.MIXED, "why", seeds, controls, {"p": near(25.0)}, None, other
-    )
+    decision = Decision(measurement, rules.MIXED, "why", seeds, controls, {"p": near(25.0)}, other)
     page = decision._repr_mimebundle_()[0]["text/html"]
     assert re.findall(r'scope="(\w+)">(?:<span.*?</span>)?([^<]*)', page) == [
         ("col", ""), ("col", "● as stored"), ("col", f"■ {way}"), ("row", "seed 0"), ("row", "seed 2"),

@@ -154,10 +154,16 @@ class Measurement:
             verdict = rules.verdict(self.claim, of_seeds, had, windows=windows, **options)
             return self._of_some(verdict, of_seeds, had) if self.claim.sometimes else verdict
 
-        planted, power = self._planted(beside)
+        planted = {
+            plant.name: beside[f"planted, {plant.name}"] or rules.NOTHING for plant in self._plants
+        }
+        must: dict = {"planted": planted}
+        if isinstance(graded := self.planted, Graded):
+            by_size = dict(zip(graded.of, planted.values(), strict=True))
+            must = {"power": rules.Power(graded.what, graded.counts, by_size)}
         controls = {name: beside[name] for name in self._control_names()}
         unit = self.mean_of or "units"
-        verdict = judged(seeds, controls, planted=planted, power=power, single=single, unit=unit)
+        verdict = judged(seeds, controls, single=single, unit=unit, **must)
         other: dict[str, Interval] = {}
         if self.also:
             other = {subject.name: self.interval(self.also(subject)) for subject in asked}
@@ -165,7 +171,7 @@ class Measurement:
             controls |= {name: estimate for name, estimate in there.items() if estimate}
             again, way = judged(other, there), self.also.name
             verdict = rules.in_both(verdict, again, way, of_basis=self.reads_basis)
-        return Decision(self, *verdict, seeds, controls, planted, power, other)
+        return Decision(self, *verdict, seeds, controls, planted, other)
 
     def _control_names(self, way: str = "") -> list[str]:
         """Names of the controls in verdicts; `way`: another way to look at the model, if any."""
@@ -190,24 +196,17 @@ class Measurement:
                 estimates[f"{name}, {self.also.name}"] = self._on(
                     control, self.also(subject), self.also
                 )
-        plants = [*self.planted.of.values()] if isinstance(self.planted, Graded) else []
-        plants += [self.planted] if isinstance(self.planted, Control) else []
-        planted = {f"planted, {plant.name}": self.interval(plant(subject)) for plant in plants}
+        planted = {
+            f"planted, {plant.name}": self.interval(plant(subject)) for plant in self._plants
+        }
         return estimates | planted
 
-    def _planted(
-        self, beside: Mapping[str, Interval | None]
-    ) -> tuple[dict[str, Interval], rules.Power | None]:
-        """Values on plants, out of all those of `beside`: in one size, or in several."""
+    @property
+    def _plants(self) -> list[Control]:
+        """Subjects with the effect built in: one, or one of each size, the smallest first."""
         if isinstance(self.planted, Graded):
-            by_size = {
-                size: beside[f"planted, {plant.name}"] or rules.NOTHING
-                for size, plant in self.planted.of.items()
-            }
-            return {}, rules.Power(self.planted.what, self.planted.counts, by_size)
-        if self.planted is None:
-            return {}, None
-        return {self.planted.name: beside[f"planted, {self.planted.name}"] or rules.NOTHING}, None
+            return [*self.planted.of.values()]
+        return [self.planted] if self.planted else []
 
     def _of_some(
         self, verdict: tuple[str, str], seeds: dict[str, Interval], controls: dict[str, Interval]
@@ -269,22 +268,14 @@ class Decision:
     controls: dict[str, Interval | None]
     """Values on the controls; None for one that a reader's own model without siblings lacks."""
     planted: dict[str, Interval]
-    """Value on the plant, by its name; empty if there is none, or `power` has them."""
-    power: rules.Power | None = None
-    """Values on an effect planted in several sizes."""
+    """Values on the plant, or on its sizes, by name; empty if there is none."""
     other: dict[str, Interval] = field(default_factory=dict)
     """The seeds measured in another way; empty if there is none (`claim`, `also`)."""
 
     @property
     def _beside(self) -> dict[str, Interval | None]:
         """Values on controls and plants, by name."""
-        planted = {f"planted, {name}": estimate for name, estimate in self.planted.items()}
-        if self.power:
-            of_size = self.power.estimates.items()
-            planted = {
-                f"planted, {self.power.what.format(f'{s:g}')}": estimate for s, estimate in of_size
-            }
-        return self.controls | planted
+        return self.controls | {f"planted, {name}": of for name, of in self.planted.items()}
 
     @property
     def _once_more(self) -> dict[str, Interval | None]:
@@ -393,13 +384,9 @@ class Decision:
             },
             "Controls: the rule must fail": rows(self.controls),
         }
-        planted = {
-            name.partition(", ")[2]: estimate
-            for name, estimate in self._beside.items()
-            if name not in self.controls
-        }
-        if planted:
-            groups[f"Planted{'' if self.power else ': it must hold'}"] = rows(planted)
+        if self.planted:
+            must = "" if isinstance(self.measurement.planted, Graded) else ": it must hold"
+            groups[f"Planted{must}"] = rows(self.planted)
         stored = "as stored" if self.measurement.reads_basis else "as it is"
         return forest_plot.strip(
             groups,
