@@ -120,13 +120,13 @@ def _white_null(
 
 
 def _nothing_done(subject: Subject) -> bool:
-    """Whether no head has an effect: a score has no size, so it would not tell."""
+    """True if no head has an effect: a score has no size, so it would not tell."""
     return not any(map(subject.does, heads.every(subject.model)))
 
 
 @named("built Q-composition")
 def built_q_composition(subject: Subject) -> Subject:
-    """A model whose first second-layer head makes its query from the output of the first first-layer head."""
+    """Model whose first second-layer head makes its query from the output of the first first-layer head."""
     model = copy.deepcopy(subject.model)
     writes, W_Q = model.layers[0].W_O[0].T, model.layers[1].W_Q
     W_Q[0] = writes * (W_Q[0].norm() / writes.norm())
@@ -135,7 +135,7 @@ def built_q_composition(subject: Subject) -> Subject:
 
 @named("hidden K-composition")
 def hidden_k_composition(subject: Subject) -> Subject:
-    """A model with K-composition that the published formula scores 0.
+    """Model with K-composition that the published formula scores 0.
 
     A second-layer head's key reads exactly what a first-layer head writes; its query reads nothing
     that the first-layer head reads. So the score is high by the right formula, and 0 by the

@@ -60,7 +60,7 @@ def bound(subject: Subject) -> float:
 
 
 def _deleting(subject: Subject, size: float) -> Subject:
-    """A model whose first head looks at the present token and subtracts a part of what it reads.
+    """Model whose first head looks at the present token and subtracts a part of what it reads.
 
     The head reads the d_head directions in which the embeddings of the text vary most. W_U is W_Eᵀ,
     so that eigenvalues over tokens are negative, too. `size`: the share of the squared length there
@@ -76,7 +76,7 @@ def _deleting(subject: Subject, size: float) -> Subject:
 
 
 def _looking_at_itself(subject: Subject) -> Transformer:
-    """A copy of the model whose first head looks at the present token."""
+    """Copy of the model whose first head looks at the present token."""
     model = copy.deepcopy(subject.model)
     layer, d_head = model.layers[0], model.config.d_head
     subject.require(d_head <= model.config.d_model, "a d_head of at most d_model")
@@ -96,7 +96,7 @@ deleting_head = Graded(
 
 @named("head that writes at random")
 def random_writer(subject: Subject) -> Subject:
-    """A model whose first head looks at the present token, and reads and writes random directions.
+    """Model whose first head looks at the present token, and reads and writes random directions.
 
     Its eigenvalues sum to less than 0, its weights are of the size of a deleting head's; other
     heads of its layer write nothing.
@@ -113,7 +113,7 @@ def random_writer(subject: Subject) -> Subject:
 
 @named("suppressing head")
 def suppressing_head(subject: Subject) -> Subject:
-    """A model whose last layer's first head looks at tokens that the stream predicts, and lowers them.
+    """Model whose last layer's first head looks at tokens that the stream predicts, and lowers them.
 
     W_U is W_Eᵀ. The head looks for tokens that are like the stream in the d_head directions in
     which the embeddings of the text vary most, and writes their negative. Positions are taken away,

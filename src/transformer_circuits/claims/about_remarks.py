@@ -44,7 +44,7 @@ def copying_heads(subject: Subject) -> list[int]:
 
 
 def _copying(subject: Subject, size: float) -> Subject:
-    """A model with random embeddings, and heads that write a part of what they read back where it was read.
+    """Model with random embeddings, and heads that write a part of what they read back where it was read.
 
     W_U is W_Eᵀ. `size`: the part of W_O that is W_Vᵀ; the rest is random, and of the same size.
     """
@@ -199,7 +199,7 @@ def _follows(text: Int[Tensor, " n_tokens"], shape: ModelConfig) -> Bool[Tensor,
 def _could(
     follows: Bool[Tensor, "out before"], dst: Tensor, tokens: Tensor
 ) -> Bool[Tensor, "window dst src"]:
-    """Whether the token at each source could come after that at each destination."""
+    """True if the token at each source could come after that at each destination."""
     return follows[tokens[:, None, :], dst[:, :, None]]
 
 
@@ -289,7 +289,7 @@ def kept_beyond_one_layer(subject: Subject) -> Float[Tensor, " document"]:
 
 @once
 def _elsewhere(subject: Subject) -> Subject:
-    """The subject on C++, of which the training text has none; unchanged if its text is not the book's."""
+    """Subject on C++, of which the training text has none; unchanged if its text is not the book's."""
     if not subject.of_the_book:
         return subject
     return dataclasses.replace(subject, text=corpus.tokens("small", "unseen-kind"))

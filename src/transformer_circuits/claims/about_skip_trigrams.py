@@ -114,7 +114,7 @@ def of_list(text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int) -> list[Sk
 
 
 def _with_skip_trigrams(subject: Subject, every: int = 2, destinations: int = 0) -> Subject:
-    """A one-layer model whose heads hold known skip-trigrams and nothing else.
+    """One-layer model whose heads hold known skip-trigrams and nothing else.
 
     The paper's list, all brackets and indents, and one in `every` members of the paper's families.
     Each token is a vector of random signs, of which every head moves a part; an output reads the

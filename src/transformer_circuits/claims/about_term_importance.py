@@ -386,5 +386,5 @@ def _if_heads_bring(gain: dict[str, Gain], values: Gain) -> Gain:
 
 
 def _size(values: Tensor) -> Tensor:
-    """The values, with all signs turned if their mean is negative: size counts, not sign."""
+    """Values, with all signs turned if their mean is negative: size counts, not sign."""
     return -values if values.nanmean() < 0 else values

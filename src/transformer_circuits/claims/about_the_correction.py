@@ -82,7 +82,7 @@ idle_heads = Graded("a share of {} of idle heads", _idle, sizes=(0.625, 0.75, 0.
 
 @named("two-back head")
 def two_back_head(subject: Subject) -> Subject:
-    """A model whose first head looks two places back, by the positions that turn fastest.
+    """Model whose first head looks two places back, by the positions that turn fastest.
 
     Tokens have nothing in those d_head dimensions, so positions alone decide.
     """

@@ -20,7 +20,7 @@ from transformer_circuits.text import corpus, tokenizer
 
 @named("token frequencies")
 def token_frequencies(subject: Subject) -> Subject:
-    """A model without layers that predicts each token's frequency after every token."""
+    """Model without layers that predicts each token's frequency after every token."""
     config = dataclasses.replace(subject.model.config, n_layers=0, d_mlp=0)
     model = Transformer(config).requires_grad_(False).eval().to(subject.model.W_E.dtype)
     often = subject.text.long().bincount(minlength=config.n_vocab) + 1

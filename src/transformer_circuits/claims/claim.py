@@ -1,4 +1,4 @@
-"""A claim: who makes it, when it counts here, and the sentence for its result.
+"""Claim: who makes it, when it counts here, and the sentence for its result.
 
 A claim about trained models stands at the function that measures it (`measurement.claim`).
 Identities, constructions and untested claims are rows of `data/claims.toml`.
@@ -17,7 +17,7 @@ UNTESTED = ("not done", "not testable here")
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A statement, and the rule that decides it; the second half is for claims about trained models alone."""
+    """Statement, and the rule that decides it; the second half is for claims about trained models alone."""
 
     id: str
     statement: str
@@ -48,7 +48,7 @@ class Claim:
     threshold_from: str = ""
     """Source of the threshold, or the reason for it."""
     sometimes: bool = False
-    """Whether the claim is of some models only, so that one seed shows it and a few do not refute it."""
+    """True if the claim is of some models only, so that one seed shows it and a few do not refute it."""
     verdict: str = ""
     """Verdict that `found` was written for."""
     found: str = ""

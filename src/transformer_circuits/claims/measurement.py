@@ -55,7 +55,7 @@ def claim(
 
 @dataclass(eq=False)
 class Measurement:
-    """A claim and the function that decides it; called, it measures a subject."""
+    """Claim and the function that decides it; called, it measures a subject."""
 
     claim: Claim
     function: Callable[[Subject], Float[Tensor, "*unit"] | Interval]
@@ -98,7 +98,7 @@ class Measurement:
 
     @property
     def reads_basis(self) -> bool:
-        """Whether another basis of the stream may give another value, so that two are measured."""
+        """True if another basis of the stream may give another value, so that two are measured."""
         return self.also is white_basis
 
     @property
@@ -258,7 +258,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict with all its evidence. Jupyter shows it; its output's metadata has its record."""
+    """Verdict with all its evidence. Jupyter shows it; its output's metadata has its record."""
 
     measurement: Measurement
     verdict: str
@@ -270,7 +270,7 @@ class Decision:
     planted: dict[str, Interval]
     """Values on the plant, or on its sizes, by name; empty if there is none."""
     other: dict[str, Interval] = field(default_factory=dict)
-    """The seeds measured in another way; empty if there is none (`claim`, `also`)."""
+    """Seeds measured in another way; empty if there is none (`claim`, `also`)."""
 
     @property
     def _beside(self) -> dict[str, Interval | None]:
@@ -279,7 +279,7 @@ class Decision:
 
     @property
     def _once_more(self) -> dict[str, Interval | None]:
-        """The seeds measured in another way, under names of their own."""
+        """Seeds measured in another way, under names of their own."""
         return {f"{Path(name).name}, {self._way}": value for name, value in self.other.items()}
 
     @property

@@ -55,7 +55,7 @@ def beside(measurement: "Measurement", subject: Subject) -> Estimates:
 
 
 def matches(measurement: "Measurement") -> bool:
-    """Whether the record has a claim, measured with these weights, this text and this code."""
+    """True if the record has a claim, measured with these weights, this text and this code."""
     row = read().get(measurement.claim.id, {})
     return row.get(MADE_OF) == made_of(measurement.function.__module__)
 
