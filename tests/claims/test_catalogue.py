@@ -95,13 +95,3 @@ def test_chapters_count_the_rules_as_the_claims_do():
     assert f"{referee} rules were mended" in scorecard
     blind = sum("blind reader" in r for r in history)
     assert f"{blind} were mended once more" in scorecard
-
-
-def test_what_the_paper_corrected_and_what_others_say_is_told_from_what_they_do_not():
-    """A reading of ours names who says something else, or whom we know at second hand."""
-    corrected = {c.id: c for c in catalogue.claims().values() if c.corrected}
-    assert corrected.keys() == {"previous-token-head", "k-composition", "only-k-composition"}
-    assert all(c.source == "paper" and "Correction" in c.corrected for c in corrected.values())
-    assert not any("this book" in c.section for c in catalogue.claims().values()), (
-        "it judges others"
-    )
