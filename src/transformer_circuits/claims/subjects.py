@@ -17,7 +17,6 @@ from transformer_circuits import files
 from transformer_circuits.analysis import composition, head_roles, present_token
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.claims import samples
-from transformer_circuits.interop import own_model
 from transformer_circuits.model.general import GeneralTransformer
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
@@ -259,6 +258,8 @@ def of_folder(place: Path) -> Subject:
     Raises:
         UserError: if there is no such model, it is damaged, or it has another vocabulary.
     """
+    from transformer_circuits.interop import own_model  # a fifth of all code, for this alone
+
     model, log = own_model.load(place), place / "training.jsonl"
     if model.config.n_vocab != (n_vocab := tokenizer.load().get_vocab_size()):
         raise files.UserError(
