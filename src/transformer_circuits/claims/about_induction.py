@@ -112,9 +112,14 @@ def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
     for name, first in before.items():
         begin = text.new_full((len(text), 1), tokenizer.BEGIN)
         tokens = torch.cat([begin, first, text], dim=1)
+        places = torch.arange(length + 1, tokens.shape[1] - 1)
         parts = cross_entropy.batches(tokens[:, :-1], tokens[:, 1:])
         losses = [
-            cross_entropy.per_token(subject.model(inputs), after)[:, length + 1 :]
+            cross_entropy.of_streams(
+                subject.model,
+                patterns.stream_at(subject.model, inputs, places),
+                after[:, length + 1 :],
+            )
             for inputs, after in parts
         ]
         loss[name] = torch.cat(losses).double().mean(dim=1)
@@ -269,9 +274,9 @@ def _on_text(subject: Subject) -> dict[str, Float[Tensor, "n pos"]]:
     within = tokenizer.inside_words(torch.cat([every[0][:, :1], every[1]], dim=1))[:, 1:]
     for part in torch.arange(len(within)).split(8):
         inputs, targets, inside = every[0][part], every[1][part], within[part]
-        x, last = model.stream(inputs, len(model.layers) - 1), model.layers[-1]
-        patterns = last.pattern(x, x, model.W_P[: inputs.shape[1]])
-        A = patterns[:, head]
+        x, last = patterns.stream(model, inputs, len(model.layers) - 1), model.layers[-1]
+        pattern = last.pattern(x, x, model.W_P[: inputs.shape[1]])
+        A = pattern[:, head]
         written = A @ (x @ last.W_V[head].T) @ last.W_O[head].T
 
         followed = induction.followers(inputs)
@@ -285,7 +290,7 @@ def _on_text(subject: Subject) -> dict[str, Float[Tensor, "n pos"]]:
         idle = (inputs[:, :, None] == inputs[:, None, :]).tril(-1).any(dim=2).logical_not()
         idle[:, 0] = False
         resting = (A * (inputs == tokenizer.BEGIN)[:, None]).sum(dim=2)
-        near = _near(patterns[:, least], inputs).mean(dim=1)
+        near = _near(pattern[:, least], inputs).mean(dim=1)
         near[:, : min(8, near.shape[1] - 1)] = torch.nan  # where hardly more than four stand before
         rows = {
             "says": says.double().masked_fill(~(again & inside), torch.nan),

@@ -234,7 +234,7 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
     places = torch.arange(inputs.shape[1])[samples.PLACES]
     model, head, rows = subject.model, subject.induction_head.head, []
     for part in inputs.split(8):
-        x, W_P = model.stream(part, len(model.layers) - 1), model.embed(part)[1]
+        x, W_P = patterns.stream(model, part, len(model.layers) - 1), model.W_P[: part.shape[1]]
         A = patterns.at(model.layers[-1], x, W_P, places)[:, head]
         followed = samples.at_targets(induction.followers(part))
         rows.append(torch.stack([(A * followed).sum(dim=2) > 0.5, followed.any(dim=2)]))
@@ -302,7 +302,7 @@ def _saved(subject: Subject) -> Float[Tensor, " document"]:
     for tokens, wanted in cross_entropy.batches(*subject.windows(*samples.MANY)):
         asked = _one_token_matches(tokens, wanted)  # logits are made there alone: they cost most
         losses = [
-            cross_entropy.per_token(model.unembed(model.stream(tokens)[asked]), wanted[asked])
+            cross_entropy.of_streams(model, patterns.stream(model, tokens)[asked], wanted[asked])
             for model in (zero, subject.model)
         ]
         rows.append(torch.full(tokens.shape, math.nan, dtype=torch.float64))
