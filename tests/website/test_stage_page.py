@@ -7,6 +7,9 @@ from conftest import barriers, painted, resized
 from playwright.sync_api import expect
 from stage_pages import LINE, READY, site  # noqa: F401
 
+from transformer_circuits.figures.values import percent
+from transformer_circuits.stage import one_layer
+
 pytestmark = pytest.mark.browser
 WHOLE = f'two_layers.read("{LINE}")'
 
@@ -148,8 +151,15 @@ def test_the_line_of_code_is_typed_and_says_what_it_expected(page):
     code(page).fill('two_layers.read("Zorblatina met us. Nobody knew Zorblatin")')
     page.wait_for_selector(READY)
     expect(page.locator(".said")).to_contain_text("")
-    code(page).fill('one_layer.seed(1).read("A name")')
-    expect(page.locator(".said")).to_contain_text("seed 0 alone")
+
+
+def test_a_seed_of_one_layer_comes_when_it_is_asked_for(page):
+    code(page).fill(f'one_layer.seed(1).read("{LINE}")')
+    numbers = page.locator(".likely output")
+    expected = [percent(float(p)) for p in one_layer.seed(1).read(LINE).likely]
+    expect(numbers).to_have_text(expected)
+    code(page).fill('zero_layers.seed(1).read("A name")')
+    expect(page.locator(".said")).to_contain_text("zero_layers has seed 0 alone")
 
 
 def test_a_name_whose_pieces_differ_the_second_time_is_said_so(page):

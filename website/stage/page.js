@@ -14,7 +14,7 @@ import { Strip } from "./strip.js";
 const Circuits = (globalThis.Circuits ??= {});
 Circuits.models ??= {};
 const HASH = "#stage=";
-const SEEDS = { two_layers: 3, one_layer: 1, zero_layers: 1 }; // those whose weights the book serves
+const SEEDS = { two_layers: 3, one_layer: 3, zero_layers: 1 }; // those whose weights the book serves
 const PATIENCE = 150; // milliseconds before it is said that an answer is not there yet
 
 // --- the engine, which all stages of a page share; nothing of it is there before it is asked ----------
