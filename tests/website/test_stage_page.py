@@ -86,7 +86,8 @@ def test_what_is_touched_is_the_readers_until_the_text_leads_again(page):
     page.wait_for_function("decodeURIComponent(location.hash).includes('0.4')")
     scrolled(page, 2)
     expect(code(page)).to_have_value(changed)
-    expect(page.locator(".step").nth(2).locator(".sign")).to_have_text(["✓", "–"])
+    signs = page.locator(".step").nth(2).locator(".sign")
+    expect(signs).to_have_text(["✓", re.compile(r"^–\s0\.4 off$")])
     address = page.url
     page.goto("about:blank")
     page.goto(address)
@@ -187,6 +188,27 @@ def test_it_is_played_by_keyboard_and_what_comes_is_said(page):
     expect(code(page)).to_have_value(re.compile(r'without\("1\.0"\)'))
     said = page.locator(".said[aria-live=polite]")
     expect(said).to_contain_text(re.compile(r"^Without 1\.0\. Expected, before they come: al \d+"))
+
+
+@pytest.mark.parametrize("size", [(390, 844), (320, 640)])
+def test_a_phone_shows_why_a_marked_sentence_broke(page, size):
+    calm(page)
+    resized(page, *size)
+    scrolled(page, 0)
+    expect(page.locator(".said")).to_have_css("clip-path", "inset(50%)")
+    page.evaluate("document.querySelector('[data-name=\"0.2\"]').click()")
+    page.wait_for_selector(READY)
+    said = page.locator(".said")
+    expect(said).to_have_css("clip-path", "none")
+    expect(said).to_contain_text(
+        re.compile(r"^Without 0\.2\. .* look at the beginning of the line")
+    )
+    assert page.locator(".said .seen").bounding_box()["height"] <= 1
+    assert page.locator(".the-stage").bounding_box()["height"] <= 0.42 * size[1]
+    sign = page.locator(".step").first.locator(".sign")
+    expect(sign).to_have_text(re.compile("✗.* should be above"))
+    expect(sign).to_be_in_viewport(ratio=1)
+    assert sign.bounding_box()["y"] > page.locator(".the-stage").bounding_box()["height"]
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (768, 1024), (390, 844), (320, 640)])

@@ -7,7 +7,7 @@ import { follow } from "./follow.js";
 import { Live } from "./live.js";
 import { decide } from "./marks.js";
 import { bare } from "./names.js";
-import { h } from "./parts.js";
+import { h, listed } from "./parts.js";
 import { finders, isWhole, noteTaker, wholeOf } from "./shown.js";
 import { Strip } from "./strip.js";
 
@@ -150,15 +150,20 @@ class Stage {
     return this.refresh();
   }
 
+  // Whose the state is: the reader's, or the text's.
+  own(mine) {
+    this.mine = mine;
+    this.back.hidden = !mine || Boolean(this.live);
+    this.figure.toggleAttribute("data-mine", mine);
+  }
+
   take() {
-    this.mine = true;
-    this.back.hidden = Boolean(this.live);
+    this.own(true);
     history.replaceState(null, "", HASH + encodeURIComponent(write(this.state)));
   }
 
   letFollow() {
-    this.mine = false;
-    this.back.hidden = true;
+    this.own(false);
     history.replaceState(null, "", location.pathname + location.search);
     const step = this.current();
     if (step) this.read(step);
@@ -189,8 +194,7 @@ class Stage {
       if (error.column === undefined) throw error;
       this.input.setAttribute("aria-invalid", "true");
       this.figure.dataset.refused = ""; // what is shown is of the line before
-      this.mine = true;
-      this.back.hidden = Boolean(this.live);
+      this.own(true);
       this.say(error.message, true);
       this.offer();
     }
@@ -307,11 +311,13 @@ class Stage {
     this.scrub();
     this.live?.paint();
     const { cutDifferently } = result;
-    const notice = cutDifferently ? `${otherwise(result)} ` : "";
+    const notice = cutDifferently ? otherwise(result) : "";
     const legend = seeds.length
-      ? " Dots: three trainings; struck out where they fall on both sides of one half."
+      ? "Dots: three trainings; struck out where they fall on both sides of one half."
       : "";
-    this.say(notice + this.strip.says() + legend, cutDifferently);
+    const [done, likely, from] = this.strip.says();
+    // What the bars show, too, is not seen where there is little room.
+    this.say([notice, done, h("span", { class: "seen" }, likely), from, legend], cutDifferently);
     this.took.textContent = result.ms ? `The model ran here, in ${Math.round(result.ms)} ms.` : "";
     this.mark();
   }
@@ -344,10 +350,12 @@ class Stage {
     slider.setAttribute("aria-valuetext", said.textContent);
   }
 
-  // `notice`: it is to be seen also where there is little room.
+  // `notice`: it is to be seen whole, also where there is little room.
   say(words, notice = false) {
     this.words.toggleAttribute("data-notice", Boolean(notice));
-    if (this.said.textContent !== words) this.said.textContent = words;
+    const parts = [words].flat().filter((one) => one.textContent ?? one);
+    const said = h("p", {}, ...parts.flatMap((one, k) => (k ? [" ", one] : [one])));
+    if (this.said.textContent !== said.textContent) this.said.replaceChildren(...said.childNodes);
   }
 
   // --- the text -----------------------------------------------------------------------------------------
@@ -371,7 +379,9 @@ class Stage {
     const told = this.known.get(keyOf(JSON.parse(step.dataset.state), step.dataset.opens ?? null));
     if (aboutAnother(condition, told, this.result))
       return { ok: null, says: "another name is on the line" };
-    return decide(condition, this.result, this.shown);
+    const off = condition.heads?.filter((head) => this.shown.off.includes(head)) ?? [];
+    const verdict = decide(condition, this.result, this.shown);
+    return verdict.ok === null && off.length ? { ...verdict, says: `${listed(off)} off` } : verdict;
   }
 
   // The marks of the step that is read, decided on what is shown; those of others are as they were written.

@@ -95,8 +95,9 @@ export function done({ off, cuts }) {
   ].join(" ");
 }
 
-// The whole result as one sentence or two, which is read aloud when it has changed.
-export function sentence(state, result, heads) {
+// The whole result in sentences, read aloud when it has changed: what was done, what is expected, who looks
+// where. One may be empty.
+export function sentences(state, result, heads) {
   const { pieces, next, tokens, at } = result;
   const of = pieces.map(({ label, p }) => `${bare(label)} ${percent(p)}`);
   const likely = of.length
@@ -105,9 +106,11 @@ export function sentence(state, result, heads) {
       ? `After “${bare(tokens[at])}” it expects ${listed(next.slice(0, 3).map(({ label, p }) => `“${bare(label)}” (${percent(p)})`))}.`
       : "";
   const strongest = heads.flatMap((head) => looks(result, [head]).slice(0, 1));
-  const looked = strongest.map(
-    ({ head, to, share }) => `${head} looks at ${place(result, to)} (${percent(share)})`,
-  );
+  const looked = [...new Set(strongest.map(({ to }) => to))].map((to) => {
+    const there = strongest.filter((look) => look.to === to);
+    const each = there.map(({ head, share }) => `${head} (${percent(share)})`);
+    return `${listed(each)} ${each.length > 1 ? "look" : "looks"} at ${place(result, to)}`;
+  });
   const from = looked.length ? `From “${bare(tokens[at])}”, ${listed(looked)}.` : "";
-  return [done(state), likely, from].filter(Boolean).join(" ");
+  return [done(state), likely, from];
 }

@@ -2,7 +2,7 @@
 // head reads of the others. It draws what it is given, {state, result, whole, team, taker, opens}, and says
 // what a reader presses: `act` has change(state), peek(head) and stir().
 import { bare, h, percent, roving, signed, svg, toggled } from "./parts.js";
-import { brought, drawn, looks, sentence, split } from "./shown.js";
+import { brought, drawn, looks, sentences, split } from "./shown.js";
 
 const INTO = ["queries", "keys", "values"];
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
@@ -189,6 +189,15 @@ export class Strip {
   // From one place to another: over the line, or from one row of it to another.
   way(from, to, aside = 0) {
     const [a, b] = [this.spot(from), this.spot(to)];
+    if (Math.abs(a.top - b.top) < 6 && this.line.classList.contains("rows")) {
+      const y = a.y - ROW; // there is room for a flat one
+      return {
+        d: `M${a.x},${a.y}C${a.x},${y} ${b.x},${y} ${b.x},${b.y}`,
+        end: b,
+        top: a,
+        rows: true,
+      };
+    }
     if (Math.abs(a.top - b.top) < 6) {
       const room = a.y - 22;
       const high = Math.min(room - 12, HIGH + Math.abs(a.x - b.x) * 0.1) + aside;
@@ -463,7 +472,7 @@ export class Strip {
 
   says() {
     const { state, result, team } = this.given;
-    return sentence(state, result, drawn(state, result, team));
+    return sentences(state, result, drawn(state, result, team));
   }
 }
 
