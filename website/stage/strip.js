@@ -354,9 +354,8 @@ export class Strip {
       const { name } = head.dataset;
       const off = state.off.includes(name);
       head.setAttribute("aria-checked", String(!off));
-      // Of another seed it is for the reader to find out who leaves the notes.
-      const known = name === taker && !state.seed && !off;
-      head.classList.toggle("drawn", known || this.shown.includes(name));
+      const plays = name === taker && !off;
+      head.classList.toggle("drawn", plays || this.shown.includes(name));
       share(head, shares ? (writers.find((one) => one.name === name)?.logit ?? 0) : null, most);
     }
     this.aside(shares, opens?.startsWith("column") && column);
