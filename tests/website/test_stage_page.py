@@ -175,6 +175,20 @@ def test_a_name_whose_pieces_differ_the_second_time_is_said_so(page):
         expect(page.locator(".said")).to_contain_text("cut into other pieces now")
 
 
+def test_a_name_of_one_piece_and_parts_of_a_character_are_said_to_be_so(page):
+    code(page).fill('two_layers.read("The old king Peter spoke, and the people heard Peter")')
+    expect(page.locator(".said")).to_contain_text(
+        re.compile(
+            r"^Peter is one piece here: there is nothing to finish\. After “Peter” it expects"
+        )
+    )
+    code(page).fill('two_layers.read("The old king 王 spoke, and the people heard 王")')
+    page.wait_for_selector(READY)
+    parts = [f"王 {k}/3" for k in (1, 2, 3)]
+    expect(page.locator(".token").filter(has_text="王")).to_have_text(parts + parts)
+    expect(page.locator(".said")).to_contain_text("Expected, before they come: 王 1/3")
+
+
 def test_it_is_played_by_keyboard_and_what_comes_is_said(page):
     page.locator(".token").first.focus()
     for _ in range(3):

@@ -6,7 +6,7 @@ import { complete, fileOf, parse, write } from "./code.js";
 import { follow } from "./follow.js";
 import { Live } from "./live.js";
 import { decide } from "./marks.js";
-import { bare } from "./names.js";
+import { bare, inOnePiece } from "./names.js";
 import { h, listed } from "./parts.js";
 import { finders, isWhole, noteTaker, wholeOf } from "./shown.js";
 import { Strip } from "./strip.js";
@@ -311,13 +311,16 @@ class Stage {
     this.scrub();
     this.live?.paint();
     const { cutDifferently } = result;
-    const notice = cutDifferently ? otherwise(result) : "";
+    const single = result.pieces.length ? null : inOnePiece(result.tokens);
+    const notice = cutDifferently
+      ? otherwise(result)
+      : single && `${single} is one piece here: there is nothing to finish.`;
     const legend = seeds.length
       ? "Dots: three trainings; struck out where they fall on both sides of one half."
       : "";
     const [done, likely, from] = this.strip.says();
     // What the bars show, too, is not seen where there is little room.
-    this.say([notice, done, h("span", { class: "seen" }, likely), from, legend], cutDifferently);
+    this.say([notice, done, h("span", { class: "seen" }, likely), from, legend], notice);
     this.took.textContent = result.ms ? `The model ran here, in ${Math.round(result.ms)} ms.` : "";
     this.mark();
   }
@@ -353,7 +356,7 @@ class Stage {
   // `notice`: it is to be seen whole, also where there is little room.
   say(words, notice = false) {
     this.words.toggleAttribute("data-notice", Boolean(notice));
-    const parts = [words].flat().filter((one) => one.textContent ?? one);
+    const parts = [words].flat().filter((one) => one && (one.textContent ?? one));
     const said = h("p", {}, ...parts.flatMap((one, k) => (k ? [" ", one] : [one])));
     if (this.said.textContent !== said.textContent) this.said.replaceChildren(...said.childNodes);
   }
