@@ -47,9 +47,9 @@ def told(monkeypatch) -> str:
     )
 
 
-def live() -> str:
-    """The live page's stage, as the book builds it."""
-    text = (ROOT / "chapters" / "browser" / "live-model.md").read_text("utf-8")
+def staged(path: str) -> str:
+    """The first stage of a page, as the book builds it."""
+    text = (ROOT / path).read_text("utf-8")
     title, mode, code = re.search(r"```{stage} (.*)\n:mode: (\w+)\n(.*)\n```", text).groups()
     directive = SimpleNamespace(content=[code], arguments=[title], options={"mode": mode})
     [node] = cross_references.Stage.run(directive)
@@ -64,11 +64,16 @@ def hunt() -> str:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """A folder with a page of each kind: story.html, live.html, hunt.html."""
+    """A folder with a page of each kind: story.html, live.html, slide.html, hunt.html."""
     folder = tmp_path_factory.mktemp("site")
     assets._serve(SimpleNamespace(outdir=folder, builder=SimpleNamespace(format="html", name="")))
     with pytest.MonkeyPatch.context() as patch:
-        bodies = {"story": told(patch) + WORDS, "live": live(), "hunt": hunt()}
+        bodies = {
+            "story": told(patch) + WORDS,
+            "live": staged("chapters/browser/live-model.md"),
+            "slide": staged("seminar/slides.md"),
+            "hunt": hunt(),
+        }
     for name, body in bodies.items():
         mark = next(mark for mark in assets.NEEDED_BY if "strip" in mark and mark in body)
         needed = [f"_static/{script}" for script in assets.NEEDED_BY[mark]]

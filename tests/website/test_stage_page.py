@@ -204,6 +204,25 @@ def test_it_is_played_by_keyboard_and_what_comes_is_said(page):
     expect(said).to_contain_text(re.compile(r"^Without 1\.0\. Expected, before they come: al \d+"))
 
 
+def test_on_a_slide_keys_turn_it_after_a_press_and_play_for_who_came_by_keyboard(watched, site):  # noqa: F811
+    watched.goto((site / "slide.html").as_uri())
+    watched.wait_for_selector(READY)
+    watched.evaluate(
+        "() => { window.turned = []; document.addEventListener('keydown', ({ key }) => turned.push(key)); }"
+    )
+    head(watched, "0.2").click()
+    watched.locator(".token").nth(3).click()
+    for key in ("ArrowRight", " "):
+        watched.keyboard.press(key)
+    assert watched.evaluate("turned") == ["ArrowRight", " "]
+    expect(code(watched)).to_have_value(re.compile(r'without\("0\.2"\).*at="king"'))
+    head(watched, "0.0").focus()
+    watched.keyboard.press("ArrowRight")
+    watched.keyboard.press(" ")
+    expect(code(watched)).to_have_value(re.compile(r'without\("0\.1", "0\.2"\)'))
+    assert watched.evaluate("turned") == ["ArrowRight", " "]
+
+
 @pytest.mark.parametrize("size", [(390, 844), (320, 640)])
 def test_a_phone_shows_why_a_marked_sentence_broke(page, size):
     calm(page)

@@ -132,8 +132,19 @@ class Stage {
     );
     this.moving.append(code, this.words);
     this.figure.prepend(this.moving);
+    if (this.figure.dataset.mode === "slide") this.present();
     this.figure.addEventListener("focusout", ({ relatedTarget }) => {
       if (!this.figure.contains(relatedTarget)) this.offered.replaceChildren();
+    });
+  }
+
+  // A press leaves the keys to the slides; who comes here by keyboard has them on the stage.
+  present() {
+    this.figure.addEventListener("click", ({ detail, target }) => {
+      if (detail) target.closest("button")?.blur();
+    });
+    this.figure.addEventListener("keydown", (event) => {
+      if ([" ", "Enter", "Escape"].includes(event.key)) event.stopPropagation();
     });
   }
 
