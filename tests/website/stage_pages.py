@@ -18,7 +18,7 @@ WORDS = "<p>What comes below, so that there is something to scroll.</p>" * 30
 
 
 def told(monkeypatch) -> str:
-    """Three paragraphs of a story, the first of which brings the stage, as cells put them out."""
+    """Five paragraphs of a story, the first of which brings the stage, as cells put them out."""
     monkeypatch.setenv(files.IN_BOOK, "1")
     stage.paragraphs.new_page()
     shown = [
@@ -39,6 +39,7 @@ def told(monkeypatch) -> str:
             none=stage.likely("no piece", below=0.5),
             there=stage.looks("0.4", to="before", above=0.5),
         ),
+        stage.step(two_layers.after(200).read(LINE), "As it was once.", opens="training"),
         stage.step(two_layers.read(LINE, at="al"), "Who says *d*?", opens="board"),
     ]
     return "".join(

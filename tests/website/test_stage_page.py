@@ -204,6 +204,20 @@ def test_it_is_played_by_keyboard_and_what_comes_is_said(page):
     expect(said).to_contain_text(re.compile(r"^Without 1\.0\. Expected, before they come: al \d+"))
 
 
+def test_moments_of_the_training_are_a_slide_away_in_the_unit_of_the_text(page):
+    scrolled(page, 3)
+    slider = page.get_by_label("Moment of the training")
+    expect(slider).to_have_attribute("aria-valuetext", "after 1.6 million tokens")
+    expect(page.locator(".scrubber span")).to_have_text("after 1.6 million tokens")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(code(page)).to_have_value(f'two_layers.after(325).read("{LINE}")')
+    expect(page.locator(".scrubber span")).to_have_text("after 2.7 million tokens")
+    page.keyboard.press("End")
+    expect(code(page)).to_have_value(WHOLE)
+    expect(page.locator(".scrubber span")).to_have_text("at the end of training")
+
+
 def test_on_a_slide_keys_turn_it_after_a_press_and_play_for_who_came_by_keyboard(watched, site):  # noqa: F811
     watched.goto((site / "slide.html").as_uri())
     watched.wait_for_selector(READY)
@@ -247,7 +261,7 @@ def test_a_phone_shows_why_a_marked_sentence_broke(page, size):
 @pytest.mark.parametrize("size", [(1440, 900), (768, 1024), (390, 844), (320, 640)])
 def test_it_stays_below_the_bar_and_leaves_the_text_its_room(page, size):
     resized(page, *size)
-    for k in range(4):
+    for k in range(5):
         scrolled(page, k)
         box = page.locator(".the-stage").bounding_box()
         assert box["height"] <= (240 if size[0] > 640 else 0.42 * size[1]), k

@@ -69,7 +69,7 @@ class Stage {
     const state = JSON.parse(element.dataset.state);
     if (result) this.known.set(keyOf(state, element.dataset.opens), result);
     for (const one of known) this.known.set(keyOf(one.state), one.result);
-    this.moments.push(...known.map((one) => one.state));
+    this.moments.push(...known);
   }
 
   build() {
@@ -344,23 +344,23 @@ class Stage {
 
   // Moments of the training, where the text unfolds them.
   scrub() {
-    const moment = ({ after }) => after ?? Infinity;
-    const same = (one) => keyOf({ ...one, after: null }) === keyOf({ ...this.shown, after: null });
+    const after = ({ state }) => state.after ?? Infinity;
+    const same = ({ state }) =>
+      keyOf({ ...state, after: null }) === keyOf({ ...this.shown, after: null });
     const all =
       this.opens === "training"
-        ? this.moments.filter(same).sort((a, b) => moment(a) - moment(b))
+        ? this.moments.filter(same).sort((a, b) => after(a) - after(b))
         : [];
     this.scrubber.hidden = all.length < 2;
     if (this.scrubber.hidden) return;
-    const at = all.findIndex((one) => one.after === this.shown.after);
+    const at = all.findIndex(({ state }) => state.after === this.shown.after);
     const [slider, said] = this.scrubber.children;
     Object.assign(slider, {
       max: all.length - 1,
       value: at,
-      oninput: () => this.go(all[slider.value], { mine: true }),
+      oninput: () => this.go(all[slider.value].state, { mine: true }),
     });
-    const { after } = this.shown;
-    said.textContent = after === null ? "at the end of training" : `after ${after} steps`;
+    said.textContent = all[at].moment;
     slider.setAttribute("aria-valuetext", said.textContent);
   }
 
