@@ -55,8 +55,8 @@ def trace(
 def writers(
     trace: Trace, ids: Int[Tensor, " pos"], at: int, token: int
 ) -> Float[Tensor, " writer"]:
-    """What the token at a place and then every head add to the logit of `token` there, less the mean
-    of all logits. [logits]
+    """Logits that the token at a place and then every head add to `token` there, less the mean over all.
+    [logits]
 
     Together they are that logit (paper: "direct" paths through W_U).
     """

@@ -34,7 +34,7 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class Shown:
-    """What Jupyter shows of a paragraph or of the stage."""
+    """Output of a cell: a paragraph or the stage, as Jupyter shows it."""
 
     record: Record
     html: str

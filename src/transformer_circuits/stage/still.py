@@ -67,7 +67,7 @@ def drawn(reading: Reading, title: str = "") -> page.Drawing:
 
 
 def moment(reading: Reading) -> str:
-    """When in its training the model was as it is here, in words: by how much text it had read."""
+    """Moment of its training at which the model was as it is here, in words: by how much text it had read."""
     if reading.line.step is None:
         return "at the end of training"
     config, plan = checkpoint.settings(reading.line.folder)
