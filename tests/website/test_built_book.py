@@ -341,13 +341,3 @@ def test_every_claim_has_a_mark_that_the_keyboard_reaches_and_leads_to_its_check
     for link in {*links}:
         target, anchor = link.split("/")[-1].split("#")
         assert f'id="{anchor}"' in (HTML / "chapters" / target).read_text(encoding="utf-8"), link
-
-
-def test_the_book_as_plain_text_has_every_page_and_no_markup():
-    whole, listed = ((HTML / name).read_text(encoding="utf-8") for name in ("book.txt", "llms.txt"))
-    pages = re.findall(r"^={80}\n(.*\.html)$", whole, re.MULTILINE)
-    assert pages == re.findall(r"^- \[.*?\]\(([\w/-]+\.html)\): ", listed, re.MULTILINE)
-    assert len(pages) > 20 and all((HTML / page).is_file() for page in pages)
-    assert "✓ " in whole and "[Figure: " in whole
-    assert not re.search(r"^(:::|```|\([\w-]+\)=)|</\w+>$", whole, re.MULTILINE)
-    assert str(ROOT) not in whole + listed
