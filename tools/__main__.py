@@ -58,14 +58,6 @@ def pdf() -> None:
         print(f"{target}: {n_pages} pages, {target.stat().st_size / 1e6:.1f} MB")
 
 
-def readme() -> None:
-    """Take the README's figures from the executed chapters."""
-    from website import front_page
-
-    front_page.write()
-    print(f"written into _static: {', '.join(front_page.FIGURES)}")
-
-
 def trainings() -> None:
     """Make the trainings of `data/trainings/plan.toml` that have no record yet."""
     from tools import trainings
@@ -85,7 +77,6 @@ def gain(paths: list[str]) -> None:
 COMMANDS: dict[str, tuple] = {
     "book": (book, option("edition", nargs="?", choices=("student",))),
     "pdf": (pdf,),
-    "readme": (readme,),
     "reproduce": (
         reproduce,
         option("--write", action="store_true", help="write results/ anew; compare nothing"),
