@@ -22,7 +22,7 @@ from transformer_circuits import files
 from transformer_circuits.analysis import circuit_hunt
 from transformer_circuits.figures.html import SCRIPTS
 from transformer_circuits.training import checkpoint
-from website import summaries, train
+from website import train
 from website.live import weights
 
 MODULES = files.data_dir().parent / "node_modules"
@@ -40,8 +40,6 @@ SCORER = str(Path(__file__).with_name("scorer.js"))
 """Script that orders results of the search, in every edition of the book."""
 INVENTORY = [Path(__file__).with_name(f"inventory.{kind}") for kind in ("js", "css")]
 """Script and style that keep and save answers to the questions before and after."""
-SEARCH = Path(__file__).with_name("search.js")
-"""Script that shows an excerpt of each page that the search has found."""
 MODELS = ("two-layer", "two-layer-seed-1", "two-layer-seed-2", "one-layer", "zero-layer")
 """Models that the stage reads with, by file name; a page asks for each when it is wanted."""
 HUNT_SEEDS = range(4, 8)
@@ -160,7 +158,6 @@ def _scripts() -> dict[str, Path]:
     """Sources of every script that pages load, and of every style that only one needs."""
     return {
         "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
-        "search/search.js": SEARCH,
         **{f"book/{script.name}": script for script in (*SCRIPTS.iterdir(), *INVENTORY)},
         **{
             f"{path.parent.name}/{path.name}": path
@@ -256,9 +253,6 @@ def _load(app, pagename, templatename, context, doctree) -> None:
     """Add the scripts and styles that this page needs, and only those; paper and slides need none."""
     if app.builder.name in ("singlehtml", "revealjs"):
         return
-    if pagename == "search":
-        for script in (summaries.TEXTS, "search/search.js"):
-            app.add_js_file(script, loading_method="defer")
     for mark, scripts in NEEDED_BY.items():
         if mark in context.get("body", ""):
             for script in scripts:

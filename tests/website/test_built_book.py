@@ -275,9 +275,7 @@ def test_the_search_begins_with_the_page_that_is_searched_for(watched, words, fi
     """And asks for no other page."""
     watched.goto(f"{(HTML / 'search.html').as_uri()}?q={words}", wait_until="load")
     watched.locator("#search-results li").nth(2).wait_for()
-    result = watched.locator("#search-results li").first
-    expect(result.locator("a").first).to_have_text(first)
-    expect(result.locator(".excerpt")).to_have_text(re.compile(r"(\S+\s+){8}\S"))
+    expect(watched.locator("#search-results li").first.locator("a").first).to_have_text(first)
 
 
 def test_a_term_says_what_it_means_and_leads_to_the_glossary(watched):
