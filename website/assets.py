@@ -82,7 +82,6 @@ def setup(app) -> dict[str, bool]:
     katex.KaTeXServer.start_server_process = _start_katex
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _serve)
-    app.connect("builder-inited", _share)
     app.connect("builder-inited", _without_theme, priority=900)  # after all others
     app.connect("html-page-context", _load)
     return {"parallel_read_safe": True}
@@ -218,16 +217,6 @@ def _written() -> Iterator[tuple[str, str]]:
         yield f"live/{name}.js", f'((globalThis.Circuits??={{}}).models??={{}})["{name}"]={text};'
 
 
-def _share(app) -> None:
-    """Let the single page, from which the PDF is printed, render every node that pages render.
-
-    Some extensions register handlers for `singlehtml` alone; Sphinx then ignores the handlers for
-    `html` of all others.
-    """
-    handlers = app.registry.translation_handlers
-    handlers["singlehtml"] = {**handlers.get("html", {}), **handlers.get("singlehtml", {})}
-
-
 def _without_theme(app) -> None:
     """Keep the theme's bars and buttons off the slides.
 
@@ -250,8 +239,8 @@ def _without_theme(app) -> None:
 
 
 def _load(app, pagename, templatename, context, doctree) -> None:
-    """Add the scripts and styles that this page needs, and only those; paper and slides need none."""
-    if app.builder.name in ("singlehtml", "revealjs"):
+    """Add the scripts and styles that this page needs, and only those; slides have their own."""
+    if app.builder.name == "revealjs":
         return
     for mark, scripts in NEEDED_BY.items():
         if mark in context.get("body", ""):

@@ -32,7 +32,7 @@ WIDTHS = (320, 390, 768, 1200, 1280, 1440)
 PHONE, DESK = 390, 1440
 """Every page has these widths, and those of `KINDS` the others and paper, too."""
 PRINTED = (718, 907)
-"""A4 in pixels: with the browser's own scale and 10 mm of margin, and as `make pdf` prints it."""
+"""A4 in pixels, with 10 mm of margin: at the browser's own scale, and at three quarters of it."""
 FORMULAS = """() => [...document.querySelectorAll("div.math")]
     .filter((box) => box.getClientRects().length)
     .map((box) => {
