@@ -123,7 +123,11 @@ def colab(tmp_path_factory):
         run(
             [python, "-c", execute, "--inplace", "--timeout=900", "executed.ipynb"],
             cwd=content,
-            env=environment | {"JUPYTER_PATH": str(room / "venv/share/jupyter")},
+            env=environment
+            | {
+                "JUPYTER_PATH": str(room / "venv/share/jupyter"),
+                "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}",
+            },
         )
         print(f"{chapter}: {time.perf_counter() - start:.0f} s")
         return SimpleNamespace(
