@@ -15,7 +15,6 @@ from transformer_circuits.figures.drawings import (
     heads,
     page,
     text_width,
-    verdicts,
 )
 
 FILES = sorted(page.FOLDER.glob("*.svg"))
@@ -87,17 +86,6 @@ DRAWINGS = {
         {"embedding": 5.0, "0.0": 9.1, "0.1": 2.0, "1.0": 7.3, "1.1": 0.4},
         "One channel",
         called={"0.1": "note-taker", "1.0": "finder"},
-    ),
-    "verdict": verdicts.annotated(
-        {"every seed": [(81.0, 67.0, 91.0), (77.0, 57.0, 93.0)], "untrained": [(-4.0, -9.0, 1.0)]},
-        10.0,
-        "above",
-        ours=["every seed"],
-        said="✓ reproduced: 3 of 3 seeds",
-        unit="%",
-        notes=["What a shape means, in a note that is longer than one line of a phone."] * 5,
-        title="A verdict",
-        alt="Two seeds lie above a threshold, in the shaded part, and a control below it",
     ),
 } | {
     path.stem.removesuffix("-wide"): loaded(path)
