@@ -14,7 +14,7 @@ MODELS := zero-layer one-layer two-layer two-layer-mlp
 # The order of sets, and so what is written from them, is the same in every build.
 export PYTHONHASHSEED := 0
 
-.PHONY: help python executed book card lab pdf reproduce release gain student quick test test-peers test-colab lint hooks linkcheck readme models trainings chapters colab-zip lock clean
+.PHONY: help python executed book card lab reproduce release gain student quick test test-peers test-colab lint hooks linkcheck models trainings chapters colab-zip lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -67,9 +67,6 @@ book: executed node_modules/.done  ## build the book; executes the chapters whos
 lab: .venv/.lab data/cache/.done  ## open the chapters in JupyterLab, to change and run them
 	$(BIN)/jupyter lab --allow-root --notebook-dir=chapters
 
-pdf: book  ## the built book as a PDF, handout and notation card as one sheet each; needs a Chromium
-	$(BIN)/python -m tools pdf
-
 reproduce: data/cache/.done  ## execute what is missing; compare every number with results/manifest.json
 	$(BIN)/python -m tools reproduce
 
@@ -119,9 +116,6 @@ linkcheck: .venv/.done  ## ask the network for every address that the book links
 	@PYTHONPATH=. $(BIN)/jupyter-book build . --path-output _build/linkcheck --builder linkcheck -qq || { \
 		grep '\[broken\]' _build/linkcheck/_build/html/output.txt && echo "The links above are broken."; \
 		exit 1; } >&2
-
-readme: book  ## take the README's figures from the chapters, after their models have changed
-	$(BIN)/python -m tools readme
 
 models: data/cache/.done  ## train every model of the book again: eight to sixteen hours on two cores (resumes where it was stopped)
 	$(BIN)/python -m transformer_circuits data full

@@ -123,7 +123,11 @@ def colab(tmp_path_factory):
         run(
             [python, "-c", execute, "--inplace", "--timeout=900", "executed.ipynb"],
             cwd=content,
-            env=environment | {"JUPYTER_PATH": str(room / "venv/share/jupyter")},
+            env=environment
+            | {
+                "JUPYTER_PATH": str(room / "venv/share/jupyter"),
+                "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}",
+            },
         )
         print(f"{chapter}: {time.perf_counter() - start:.0f} s")
         return SimpleNamespace(
@@ -162,11 +166,10 @@ def test_charts_are_drawn_with_the_altair_that_colab_has(colab):
     room = colab(ALWAYS)
     code = """
 import altair
-from transformer_circuits.figures import charts, diagrams
+from transformer_circuits.figures import charts
 words = {"title": "t", "alt": "a"}
 charts.scatter([1, 2], [2, 1], labels="pq", x="a", y="b", **words)
-charts.over_time({"s": [[1, 2]]}, [0], items={"s": "pq"}, x="t", y="v", **words)
-diagrams.links({"K": [[1.0]]}, earlier="a", later="b", **words)
+charts.eigenvalues({"W": [1 + 1j, 1 - 1j]}, **words)
 print(altair.__version__)
 """
     path = {"PYTHONPATH": str(room.content / "book/src"), "PATH": os.environ["PATH"]}

@@ -50,22 +50,6 @@ def book(edition: str | None) -> None:
     print(f"The book is at {building.build(edition) / 'index.html'}")
 
 
-def pdf() -> None:
-    """Print the book as one page, and the sheets of the book that `make book` built."""
-    from website import building, printing
-
-    for target, n_pages in printing.pdfs(files.data_dir().parent, building.single_page()).items():
-        print(f"{target}: {n_pages} pages, {target.stat().st_size / 1e6:.1f} MB")
-
-
-def readme() -> None:
-    """Take the README's figures from the executed chapters."""
-    from website import front_page
-
-    front_page.write()
-    print(f"written into _static: {', '.join(front_page.FIGURES)}")
-
-
 def trainings() -> None:
     """Make the trainings of `data/trainings/plan.toml` that have no record yet."""
     from tools import trainings
@@ -84,8 +68,6 @@ def gain(paths: list[str]) -> None:
 
 COMMANDS: dict[str, tuple] = {
     "book": (book, option("edition", nargs="?", choices=("student",))),
-    "pdf": (pdf,),
-    "readme": (readme,),
     "reproduce": (
         reproduce,
         option("--write", action="store_true", help="write results/ anew; compare nothing"),

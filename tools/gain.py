@@ -10,8 +10,6 @@ import numpy as np
 from transformer_circuits import files
 from website import inventory
 
-FEW = 10
-"""People below whose number discrimination is left out."""
 DRAWS = 10_000
 """Draws of people, for the interval."""
 
@@ -66,14 +64,6 @@ def interval(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def discrimination(marks: np.ndarray) -> np.ndarray:
-    """Correlation of each concept's marks with those of all others, by person."""
-    rest = marks.sum(axis=1, keepdims=True) - marks
-    marks, rest = marks - marks.mean(axis=0), rest - rest.mean(axis=0)
-    size = np.sqrt((marks**2).sum(axis=0) * (rest**2).sum(axis=0))
-    return np.divide((marks * rest).sum(axis=0), size, out=np.zeros_like(size), where=size > 0)
-
-
 def report(people: Mapping[str, list[Sheet]]) -> str:
     """Text of the report."""
     both = [sheets for sheets in people.values() if len(sheets) == 2]
@@ -89,15 +79,11 @@ def report(people: Mapping[str, list[Sheet]]) -> str:
         f"Before {before.mean():.0%}, after {after.mean():.0%}; by chance one third.",
         f"Normalised gain {normalised(before, after):.2f}, 95 % interval {low:.2f} to {high:.2f}.",
         "",
-        f"{'concept':24}before  after  discrimination  what the others think after",
+        f"{'concept':24}before  after  what the others think after",
     ]
-    tells = discrimination(np.concatenate([before, after]))
     for k, question in enumerate(inventory.questions()["A"]):
-        shown = f"{tells[k]:14.2f}" if len(both) >= FEW else f"{'–':>14}"
         shares = f"{before[:, k].mean():6.0%} {after[:, k].mean():6.0%}"
-        lines.append(f"{question.concept:24}{shares}  {shown}  {_thinks(both, question.concept)}")
-    if len(both) < FEW:
-        lines += ["", f"Fewer than {FEW} people: discrimination would be noise, and is left out."]
+        lines.append(f"{question.concept:24}{shares}  {_thinks(both, question.concept)}")
     return "\n".join(lines)
 
 

@@ -22,7 +22,7 @@ from transformer_circuits import files
 from transformer_circuits.analysis import circuit_hunt
 from transformer_circuits.figures.html import SCRIPTS
 from transformer_circuits.training import checkpoint
-from website import summaries, train
+from website import train
 from website.live import weights
 
 MODULES = files.data_dir().parent / "node_modules"
@@ -40,8 +40,6 @@ SCORER = str(Path(__file__).with_name("scorer.js"))
 """Script that orders results of the search, in every edition of the book."""
 INVENTORY = [Path(__file__).with_name(f"inventory.{kind}") for kind in ("js", "css")]
 """Script and style that keep and save answers to the questions before and after."""
-SEARCH = Path(__file__).with_name("search.js")
-"""Script that shows an excerpt of each page that the search has found."""
 MODELS = (*checkpoint.seeds("two-layer"), *checkpoint.seeds("one-layer"), "zero-layer")
 """Models that the stage reads with, by file name; a page asks for each when it is wanted.
 
@@ -86,7 +84,6 @@ def setup(app) -> dict[str, bool]:
     katex.KaTeXServer.start_server_process = _start_katex
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _serve)
-    app.connect("builder-inited", _share)
     app.connect("builder-inited", _without_theme, priority=900)  # after all others
     app.connect("html-page-context", _load)
     return {"parallel_read_safe": True}
@@ -162,7 +159,6 @@ def _scripts() -> dict[str, Path]:
     """Sources of every script that pages load, and of every style that only one needs."""
     return {
         "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
-        "search/search.js": SEARCH,
         **{f"book/{script.name}": script for script in (*SCRIPTS.iterdir(), *INVENTORY)},
         **{
             f"{path.parent.name}/{path.name}": path
@@ -223,16 +219,6 @@ def _written() -> Iterator[tuple[str, str]]:
         yield f"live/{name}.js", f'((globalThis.Circuits??={{}}).models??={{}})["{name}"]={text};'
 
 
-def _share(app) -> None:
-    """Let the single page, from which the PDF is printed, render every node that pages render.
-
-    Some extensions register handlers for `singlehtml` alone; Sphinx then ignores the handlers for
-    `html` of all others.
-    """
-    handlers = app.registry.translation_handlers
-    handlers["singlehtml"] = {**handlers.get("html", {}), **handlers.get("singlehtml", {})}
-
-
 def _without_theme(app) -> None:
     """Keep the theme's bars and buttons off the slides.
 
@@ -255,12 +241,9 @@ def _without_theme(app) -> None:
 
 
 def _load(app, pagename, templatename, context, doctree) -> None:
-    """Add the scripts and styles that this page needs, and only those; paper and slides need none."""
-    if app.builder.name in ("singlehtml", "revealjs"):
+    """Add the scripts and styles that this page needs, and only those; slides have their own."""
+    if app.builder.name == "revealjs":
         return
-    if pagename == "search":
-        for script in (summaries.TEXTS, "search/search.js"):
-            app.add_js_file(script, loading_method="defer")
     for mark, scripts in NEEDED_BY.items():
         if mark in context.get("body", ""):
             for script in scripts:

@@ -51,7 +51,7 @@ def build(edition: str | None = None) -> Path:
         source = editions.write() if edition else root
         made = place / "_build"
         shutil.rmtree(made / "html", ignore_errors=True)
-        _run(source, place, "html")
+        _run(source, place)
         slides = printing.slides(source, made)
         shutil.copytree(slides, made / "html" / slides.name)
         # For who debugs the theme, 3.6 MB; colours for code, of which slides have none, 1.9 MB.
@@ -68,24 +68,12 @@ def build(edition: str | None = None) -> Path:
     return target
 
 
-def single_page() -> Path:
-    """Build the book as one page, from which the PDF is printed; returns its folder.
-
-    Raises:
-        UserError: as `build`.
-    """
-    place = _place(None)
-    with files.alone_in(place):
-        _run(notebooks.root(), place, "singlehtml")
-    return place / "_build" / "singlehtml"
-
-
 def _place(edition: str | None) -> Path:
     """Folder in which Jupyter Book works: in the folder `_build` of this one."""
     return notebooks.root() / "_build" / (edition or "book")
 
 
-def _run(source: Path, place: Path, builder: str) -> None:
+def _run(source: Path, place: Path) -> None:
     """Have Jupyter Book build; a warning is an error.
 
     Sphinx does not warn twice of a page that was read. So its memory of pages counts only if the
@@ -96,7 +84,7 @@ def _run(source: Path, place: Path, builder: str) -> None:
     if not (kept.is_file() and kept.read_text() == made_of):
         shutil.rmtree(place / "_build" / ".doctrees", ignore_errors=True)
     kept.unlink(missing_ok=True)
-    command = [JUPYTER_BOOK, "build", source, "--path-output", place, "--builder", builder]
+    command = [JUPYTER_BOOK, "build", source, "--path-output", place]
     command += ["-W", "--keep-going", "-n"]
     # Its extensions are in the folder `website` of this checkout.
     environment = os.environ | {"PYTHONPATH": str(notebooks.root())}

@@ -89,7 +89,7 @@ def _without_what_is_for_teachers(folder: Path) -> None:
         part["chapters"] = [page for page in part["chapters"] if page["file"] not in FOR_TEACHERS]
     _replace(folder / "_toc.yml", yaml.safe_dump(toc, sort_keys=False))
     config = yaml.safe_load((folder / "_config.yml").read_text(encoding="utf-8"))
-    del config["launch_buttons"]
+    config.pop("launch_buttons", None)
     config["html"]["use_repository_button"] = False
     _replace(folder / "_config.yml", yaml.safe_dump(config, sort_keys=False))
     for page in [*folder.glob("**/*.md"), *folder.glob("chapters/**/*.ipynb")]:

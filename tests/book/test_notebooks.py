@@ -2,8 +2,6 @@
 
 import json
 import re
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event
 
 import pytest
 
@@ -250,41 +248,3 @@ def test_a_chapter_that_cannot_be_read_is_named(checkout, text, message):
         notebooks.path("a").write_text(text)
     with pytest.raises(files.UserError, match=message):
         notebooks.stale()
-
-
-def test_an_interruption_begins_no_other_chapter(checkout, monkeypatch):
-    for name in "abcdefgh":
-        checkout(name, "1")
-    begun, stopped = [], Event()
-
-    class Pool(ThreadPoolExecutor):
-        def shutdown(self, wait=True, **options):
-            super().shutdown(wait=False, **options)
-            stopped.set()
-            super().shutdown(wait=wait)
-
-    def interrupted(copy):
-        begun.append(copy.stem)
-        if copy.stem != begun[0]:
-            stopped.wait()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(notebooks, "ThreadPoolExecutor", Pool)
-    with pytest.raises(KeyboardInterrupt):
-        notebooks.execute(notebooks.names(), interrupted)
-    assert len(begun) < 8
-
-
-def test_a_second_run_at_the_same_time_is_refused_and_the_next_is_not(checkout):
-    checkout("a", "1")
-    refused = []
-
-    def second_at_once(copy):
-        with pytest.raises(files.UserError, match=r"at work in .*/running: wait"):
-            run("a")
-        refused.append(copy.stem)
-        in_this_process(copy)
-
-    notebooks.execute(["a"], second_at_once)
-    assert refused == ["a"] and notebooks.stale() == []
-    run("a")

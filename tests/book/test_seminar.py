@@ -1,4 +1,4 @@
-"""The plan, the slides and the notes for the speaker belong together."""
+"""Numbers and words that slides and notes say of a model are the model's."""
 
 import json
 import re
@@ -13,7 +13,6 @@ SEMINAR = files.data_dir().parent / "seminar"
 SLIDES = re.split(
     r"^(?=\(slides-)", (SEMINAR / "slides.md").read_text(encoding="utf-8"), flags=re.M
 )
-PLAN = (SEMINAR / "plan-90.md").read_text(encoding="utf-8")
 MANIFEST = json.loads((SEMINAR.parent / "results" / "manifest.json").read_text("utf-8"))
 
 
@@ -28,45 +27,6 @@ def shown_by(page, title):
     figures = MANIFEST["chapters"][page]["figures"]
     (record,) = (of for name, of in figures.items() if title in name)
     return record
-
-
-MINUTES = [int(notes(slide)["Minutes"]) for slide in SLIDES]
-
-
-def test_the_minutes_of_the_slides_are_those_of_the_plan():
-    planned, in_plan = 0, []
-    for begin, end, row in re.findall(r"^\| (\d+)–(\d+) \|(.*)\|$", PLAN, re.M):
-        assert int(begin) == planned
-        planned = int(end)
-        if shown := [int(number) for number in re.findall(r"\d+", row.split("|")[-1])]:
-            assert sum(MINUTES[k - 1] for k in shown) == int(end) - int(begin), row
-            in_plan += shown
-    assert planned == 90 and in_plan == [*range(1, len(in_plan) + 1)] and len(in_plan) <= 16
-    titles = [re.search(r"^##? (.*)$", slide, re.M)[1] for slide in SLIDES]
-    mechanism = [
-        titles.index(of)
-        for of in ("The mechanism, in four clicks", "Cut one reading, and only that")
-    ]
-    assert sum(MINUTES[k] for k in mechanism) == 15, "the most of all"
-
-
-def test_every_slide_has_a_goal_and_none_has_that_of_another():
-    goals = [notes(slide)["Goal"] for slide in SLIDES]
-    assert all(goal.startswith("everybody can ") for goal in goals) and len({*goals}) == len(goals)
-
-
-def test_the_short_lesson_takes_twenty_minutes_and_ends_with_the_five_sentences():
-    rows = re.findall(
-        r"^\| (\d+)–(\d+) \|.*\| (\d+) \|[^|]*\|$",
-        (SEMINAR / "plan-20.md").read_text(encoding="utf-8"),
-        re.M,
-    )
-    begins, ends, shown = zip(*(map(int, row) for row in rows), strict=True)
-    assert begins == (0, *ends[:-1]) and ends[-1] == 20
-    assert all(
-        end - begin <= MINUTES[k - 1] for begin, end, k in zip(begins, ends, shown, strict=True)
-    )
-    assert "## Five sentences, on one line" in SLIDES[shown[-1] - 1]
 
 
 def test_what_pairs_are_to_find_is_in_the_model():
@@ -114,25 +74,3 @@ def test_the_bug_on_paper_is_one_of_the_model():
         for end in ends
     }
     assert min(pushes.values()) > 0.5 and max(pushes, key=pushes.get) == (" to", ends[0])
-
-
-def exercises():
-    """Label, title and minutes of every exercise of the book."""
-    for path in sorted((SEMINAR.parent / "chapters").glob("*.ipynb")):
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        text = "\n".join("".join(cell["source"]) for cell in cells)
-        yield from re.findall(
-            r"\{exercise\} (.*)\n:label: (\S+)\n(?:.*\n)*?\*[●○]{3} \w+, about (\d+) minutes\*",
-            text,
-        )
-
-
-def test_the_path_has_the_titles_and_minutes_of_its_exercises():
-    page = (SEMINAR / "exercises.md").read_text(encoding="utf-8")
-    path = files.read_toml(SEMINAR / "exercises.toml")["path"]
-    known = {label: (title, minutes) for title, label, minutes in exercises()}
-    shown = re.findall(r"^\d\. ★ \[(.*)\]\(#(.*?)\), (\d+) minutes", page, re.M)
-    assert shown == [(known[label][0], label, known[label][1]) for label in path]
-    assert f"about {sum(int(minutes) for *_, minutes in shown)} minutes" in page
-    handout = (SEMINAR / "handout.md").read_text(encoding="utf-8")
-    assert all(f"*{title}*" in handout for title, _, _ in shown)

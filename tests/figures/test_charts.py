@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits.figures import charts, diagrams, explorers, html, placement, theme
+from transformer_circuits.figures import charts, explorers, html, placement, theme
 from transformer_circuits.figures.values import written
 
 WORDS = {"title": "It falls", "alt": "A line that <falls>"}
@@ -25,23 +25,6 @@ def spectrum_of(**words):
 CHARTS = [
     partial(charts.scatter, [1, 2], [2, 1], labels="pq", x="a", y="b", **WORDS),
     partial(charts.eigenvalues, {"W": [1 + 1j, 1 - 1j, -2], "V": [0.001]}, **WORDS),
-    partial(
-        diagrams.links,
-        {"Q": np.eye(2, 3), "K": -np.eye(2, 3)},
-        earlier="abc",
-        later="de",
-        **WORDS,
-    ),
-    partial(
-        diagrams.compared,
-        {"Q": np.eye(2), "K": np.ones((2, 2))},
-        earlier="ab",
-        later="de",
-        **WORDS,
-    ),
-    partial(
-        charts.over_time, {"s": np.eye(2, 3)}, [1, 2], items={"s": "abc"}, x="t", y="v", **WORDS
-    ),
     spectrum_of(**WORDS),
 ]
 
@@ -99,37 +82,6 @@ def test_points_have_the_colours_of_their_names_and_both_axes_one_scale_with_wha
     apart = charts.scatter([1, 2, 2], [2, 5, 1], **named, **beside)
     wide, high = (scale["domain"] for scale in apart.spec["scales"][:2])
     assert wide[1] < 3.5 and high[1] > 5
-
-
-def test_dots_of_a_diagram_have_the_colours_of_their_layers():
-    chart = diagrams.links({"K": np.eye(2)}, earlier=["0.0", "0.1"], later=["1.0", "1.1"], **WORDS)
-    first, second = (theme.themed(theme.ROLES[name].light) for name in theme.LAYERS)
-    said = json.dumps(chart.spec)
-    assert f'"value": "{first}"' in said and f'"value": "{second}"' in said
-
-
-def test_only_what_is_positive_is_linked_and_lines_of_one_panel_alone_are_told_apart():
-    panels = {"Q": np.array([[1.0, -1], [0, 2]]), "K": np.array([[4.0, 0.5], [0, 0]])}
-    chart = diagrams.links(panels, earlier="ab", later="de", **WORDS)
-    edges = [row for row in values(chart) if "panel" in row]
-    assert {(e["panel"], e["from"], e["to"], e["value"], e["share"]) for e in edges} == {
-        ("Q", "a", "d", 1.0, 0.25), ("Q", "b", "e", 2.0, 0.5),
-        ("K", "a", "d", 4.0, 1.0), ("K", "b", "d", 0.5, 0.125),
-    }  # fmt: skip
-    panel = next(signal for signal in chart.spec["signals"] if signal["name"] == "panel")
-    assert panel["value"] == "K" and panel["bind"]["options"] == ["Q", "K"], "the largest is shown"
-    both = values(diagrams.compared(panels, earlier="ab", later="de", **WORDS))
-    alone = [row for row in both if row.get("line") == "in this panel only"]
-    assert {(row["panel"], row["to"]) for row in alone} == {("Q", "e"), ("K", "d")}
-
-
-def test_curves_of_heads_have_the_colour_of_their_layer():
-    first, second = (theme.themed(theme.ROLES[name].light) for name in theme.LAYERS)
-    items = {"back": ["0.0", "0.1"], "match": ["1.0"], "loss": ["x"]}
-    lines = {name: np.zeros((2, len(of))) for name, of in items.items()}
-    moved = charts.over_time(lines, [1, 2], items=items, x="t", y="v", **WORDS)
-    third = theme.themed(theme.ROLES[theme.CURVES[2]].light)
-    assert f'"range": ["{first}", "{second}", "{third}"]' in json.dumps(moved.spec)
 
 
 def test_eigenvalues_keep_their_angle_and_have_a_logarithmic_radius():

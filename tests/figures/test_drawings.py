@@ -13,11 +13,8 @@ from matplotlib.colors import to_rgba
 from transformer_circuits.figures import drawings, theme
 from transformer_circuits.figures.drawings import (
     heads,
-    induction,
     page,
-    paths,
     text_width,
-    verdicts,
 )
 
 FILES = sorted(page.FOLDER.glob("*.svg"))
@@ -45,6 +42,14 @@ FILLED = {
         **{"shade": [0.05, 0.16, 0.3], "moved_shade": [0.05, 0.05, 0.16]},
         **{"A_tint": np.eye(3) / 3, "W_tint": np.eye(2) / 3},
     },
+    "induction-steps": {
+        "earlier": ["old", "king", "Mor", "de"],
+        "later": ["people", "heard"],
+        "note_taker": "0.3",
+        "finder": "1.7",
+        "percent": [100, 71],
+        "predicted": "de",
+    },
     "kronecker": dict.fromkeys(("A", "A_tint", "product", "tint"), np.eye(6)),
     "three-kinds": {"source": "source", "destination": "destination"},
     "residual-stream": {"token": "queen", "lengths": [3.2, 5.13, 7.4], "bars": [60.5, 97, 140]},
@@ -57,12 +62,7 @@ def loaded(path):
     return drawings.load(name, **FILLED.get(name, {}))
 
 
-LINE = ["Then", "Mor", "de", "cai", "spoke", ",", "and", "the", "king", "heard", "Mor"]
 WORDS = ["Then", "the", "old", "man", "went", "down", "to", "the", "sea"]
-ROW = {(): -0.84, ("0.3",): 1.9, ("0.7",): -0.3, ("0.1",): 0.45, ("0.2",): 0.02}
-BOTH = ROW | {("1.5",): 3.4, ("1.1",): -0.6, ("0.3", "1.5"): 0.45, ("0.2", "1.6"): 0.2} | {
-    (f"0.{k}", "1.1"): 0.05 for k in range(5)
-}  # fmt: skip
 
 
 DRAWINGS = {
@@ -81,27 +81,11 @@ DRAWINGS = {
         [3.0, 2.0, 1.0],
         head="1.0",
     ),
-    "one layer": paths.path_sum(ROW, what="logit of queen above the mean", unit="logits"),
-    "two layers": paths.path_sum(BOTH, what="logit of queen above the mean", unit="logits"),
-    "induction": induction.induction_steps(
-        LINE, 10, 2, heads=["0.3", "1.7"], weights=[0.93, 0.71], predicted="de"
-    ),
     "channel": heads.channel(
         "␣queen",
         {"embedding": 5.0, "0.0": 9.1, "0.1": 2.0, "1.0": 7.3, "1.1": 0.4},
         "One channel",
         called={"0.1": "note-taker", "1.0": "finder"},
-    ),
-    "verdict": verdicts.annotated(
-        {"every seed": [(81.0, 67.0, 91.0), (77.0, 57.0, 93.0)], "untrained": [(-4.0, -9.0, 1.0)]},
-        10.0,
-        "above",
-        ours=["every seed"],
-        said="✓ reproduced: 3 of 3 seeds",
-        unit="%",
-        notes=["What a shape means, in a note that is longer than one line of a phone."] * 5,
-        title="A verdict",
-        alt="Two seeds lie above a threshold, in the shaded part, and a control below it",
     ),
 } | {
     path.stem.removesuffix("-wide"): loaded(path)
@@ -291,14 +275,6 @@ def test_a_drawing_says_what_is_to_be_seen(name):
     for svg in drawn.svgs:
         assert svg.count('role="img"') == 1 and "<title>" in svg and "<desc>" in svg
         assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")
-
-
-def test_bars_add_up_and_what_has_no_row_shares_one():
-    drawn = paths.path_sum(BOTH, what="x", unit="logits")
-    shown = [word.text for word in read(drawn.svgs[0])[0]]
-    rest = sorted(BOTH.items(), key=lambda item: -abs(item[1]) if item[0] else -9)[9:]
-    assert f"{sum(BOTH.values()):+.2f}" in shown
-    assert f"{len(rest)} more" in shown and f"{sum(value for _, value in rest):+.2f}" in shown
 
 
 def test_what_is_filled_in_is_text_and_stays_in_its_box():

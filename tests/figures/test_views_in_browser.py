@@ -14,7 +14,7 @@ import torch
 from conftest import barriers, chart_page, view_page
 from playwright.sync_api import expect
 
-from transformer_circuits.figures import charts, diagrams, vega, views
+from transformer_circuits.figures import charts, vega, views
 
 pytestmark = pytest.mark.browser
 TOKENS = ["<begin>", "␣one", "␣two", "␣three", "␣two"]
@@ -243,20 +243,6 @@ def test_legends_stand_one_below_the_other_on_a_phone(drawn, phone, tmp_path):
             for said in ("1 million tokens", "as stored 1")
         )
         assert (abs(one["y"] - other["y"]) > one["height"] / 2) == apart
-
-
-def test_the_composition_diagram_switches_and_leaves_one_heads_lines(drawn):
-    panels = {"Q": np.ones((2, 3)), "K": np.array([[2.0, 0, 0], [0, 0, 1.0]])}
-    page = drawn(diagrams.links(panels, earlier=["a", "b", "c"], later=["d", "e"], **SEEN))
-    lines = page.locator(".hc-live .mark-rule line")
-    expect(lines).to_have_count(2)  # the panel with the largest value comes first
-    page.get_by_label("Q", exact=True).check()
-    expect(lines).to_have_count(6)
-    page.locator(".hc-live .mark-symbol path").nth(1).hover(force=True)  # b
-    expect(page.locator(".hc-live .mark-rule line[opacity='0.02']")).to_have_count(4)
-    page.locator(".hc-live .mark-rule line").nth(2).hover(force=True)
-    expect(page.locator(".hc-tip")).to_contain_text("from: ")
-    expect(page.locator(".hc-live .mark-rule line[opacity='0.02']")).to_have_count(0)
 
 
 def test_a_chart_that_cannot_be_drawn_says_so_and_stays_a_picture(browser, tmp_path):

@@ -81,4 +81,4 @@ def test_participants_get_no_solution_and_what_their_notebooks_ask_for(root):
                 assert [*filter(editions.solves, notebook["cells"])] == []
                 assert text == (handed_out / Path(name).name).read_text()
                 asked = (most if name != ALL else everything).name
-                assert f"Upload {asked}, wait" in notebooks.code(notebook)[0]
+                assert f"upload {asked} to" in notebooks.code(notebook)[0]

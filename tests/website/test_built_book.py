@@ -32,7 +32,7 @@ WIDTHS = (320, 390, 768, 1200, 1280, 1440)
 PHONE, DESK = 390, 1440
 """Every page has these widths, and those of `KINDS` the others and paper, too."""
 PRINTED = (718, 907)
-"""A4 in pixels: with the browser's own scale and 10 mm of margin, and as `make pdf` prints it."""
+"""A4 in pixels, with 10 mm of margin: at the browser's own scale, and at three quarters of it."""
 FORMULAS = """() => [...document.querySelectorAll("div.math")]
     .filter((box) => box.getClientRects().length)
     .map((box) => {
@@ -275,9 +275,7 @@ def test_the_search_begins_with_the_page_that_is_searched_for(watched, words, fi
     """And asks for no other page."""
     watched.goto(f"{(HTML / 'search.html').as_uri()}?q={words}", wait_until="load")
     watched.locator("#search-results li").nth(2).wait_for()
-    result = watched.locator("#search-results li").first
-    expect(result.locator("a").first).to_have_text(first)
-    expect(result.locator(".excerpt")).to_have_text(re.compile(r"(\S+\s+){8}\S"))
+    expect(watched.locator("#search-results li").first.locator("a").first).to_have_text(first)
 
 
 def test_a_term_says_what_it_means_and_leads_to_the_glossary(watched):
@@ -341,13 +339,3 @@ def test_every_claim_has_a_mark_that_the_keyboard_reaches_and_leads_to_its_check
     for link in {*links}:
         target, anchor = link.split("/")[-1].split("#")
         assert f'id="{anchor}"' in (HTML / "chapters" / target).read_text(encoding="utf-8"), link
-
-
-def test_the_book_as_plain_text_has_every_page_and_no_markup():
-    whole, listed = ((HTML / name).read_text(encoding="utf-8") for name in ("book.txt", "llms.txt"))
-    pages = re.findall(r"^={80}\n(.*\.html)$", whole, re.MULTILINE)
-    assert pages == re.findall(r"^- \[.*?\]\(([\w/-]+\.html)\): ", listed, re.MULTILINE)
-    assert len(pages) > 20 and all((HTML / page).is_file() for page in pages)
-    assert "✓ " in whole and "[Figure: " in whole
-    assert not re.search(r"^(:::|```|\([\w-]+\)=)|</\w+>$", whole, re.MULTILINE)
-    assert str(ROOT) not in whole + listed

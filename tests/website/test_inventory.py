@@ -1,8 +1,7 @@
-"""The questions before and after: no wording gives an answer away, and the page keeps no key."""
+"""The questions before and after: two forms of the same concepts, and a page that keeps no key."""
 
 import json
 import re
-from collections.abc import Callable
 
 import pytest
 from conftest import serve
@@ -11,7 +10,6 @@ from playwright.sync_api import expect
 from tools import colab
 from transformer_circuits import files
 from website import assets, editions, inventory
-from website.inventory import Question
 
 ROOT = files.data_dir().parent
 FORMS = inventory.questions()
@@ -37,51 +35,6 @@ def test_every_wrong_answer_is_a_misconception_and_all_but_one_are_asked_for():
         for question in asked:
             assert len(question.options) == 3 == len({*question.options})
             assert [not name for name in question.thinks].index(True) == question.right
-
-
-def words(text):
-    return re.findall(r"[a-z]+", text.lower())
-
-
-ABSOLUTES = {
-    "all", "alone", "always", "any", "anything", "cannot", "completely", "each", "every", "everything",
-    "exactly", "impossible", "must", "never", "no", "none", "nothing", "only", "whatever", "yes",
-}  # fmt: skip
-CAUTIOUS = {"can", "could", "if", "little", "may", "mostly", "not", "often", "some", "until",
-            "usually"}  # fmt: skip
-COMMON = {"a", "an", "and", "as", "at", "by", "do", "does", "for", "from", "in", "is", "it", "its",
-          "of", "on", "or", "that", "the", "to", "what", "which", "with"}  # fmt: skip
-STRATEGIES: dict[str, Callable[[str, str, int], float]] = {
-    "the longest": lambda option, asks, k: len(option),
-    "the shortest": lambda option, asks, k: -len(option),
-    **{f"number {n}": lambda option, asks, k, n=n: k == n for n in range(3)},
-    "absolutes": lambda option, asks, k: sum(w in ABSOLUTES for w in words(option)),
-    "no absolutes": lambda option, asks, k: -sum(w in ABSOLUTES for w in words(option)),
-    "the most cautious": lambda option, asks, k: sum(w in CAUTIOUS for w in words(option)),
-    "words of the question": lambda option, asks, k: len(
-        {*words(option)} & {*words(asks)} - COMMON
-    ),
-    "parts and reasons": lambda option, asks, k: sum(map(option.count, ",;:")),
-}
-
-
-def scored(strategy, asked: list[Question]) -> float:
-    """The expected number of right answers of who takes the best by a strategy, and guesses in a tie."""
-    total = 0.0
-    for question in asked:
-        value = [strategy(option, question.asks, k) for k, option in enumerate(question.options)]
-        best = [k for k, v in enumerate(value) if v == max(value)]
-        total += (question.right in best) / len(best)
-    return total
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_no_answer_can_be_found_by_its_wording(name):
-    """Chance is 14 / 3 in a form, with a standard deviation of 1.8; in both 28 / 3, with 2.5."""
-    first, second = (scored(STRATEGIES[name], FORMS[form]) for form in inventory.FORMS)
-    assert 1.5 < first < 7.1 and 1.5 < second < 7.1 and 6.8 < first + second < 12.9
-    given_away = Question("c", "?", ("short", "by far the longest", "middling"), 1, ("a", "", "b"))
-    assert scored(STRATEGIES["the longest"], [given_away] * 14) == 14
 
 
 def test_the_page_does_not_say_which_answer_is_right():

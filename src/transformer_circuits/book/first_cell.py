@@ -1,60 +1,37 @@
 """First code cell of every chapter, which makes it run in Colab, too."""
 
-import re
 from pathlib import Path
 
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
 
-LOADING = """\
-elif not find_spec("transformer_circuits"):
-    sys.exit("This kernel is not the book's. Run `make lab` in the folder of the book.")
-from transformer_circuits import book
+CELL = """\
+# Run this first. {first}
+import sys
+
+if "google.colab" in sys.modules and "book/src" not in str(sys.path):
+    get_ipython().system("{fetching}; python -m pip install -qe book")
+    sys.path.append("book/src")
+from transformer_circuits import book  # not found? In Colab see line 1, else `make lab`
 
 book.setup()"""
-"""End of each of the two cells: in a kernel without the package, one line with the remedy."""
-CLONING = (
-    """\
-# Run this first. In Colab it fetches the book's code; elsewhere it only loads it.
-import sys
-from glob import glob
-from importlib.util import find_spec
+"""First code cell of every chapter. What fails in Colab says so itself, and then the import fails.
 
-if "google.colab" in sys.modules and "book/src" not in " ".join(sys.path):
-    git = "git clone --depth=1 {url}"
-    get_ipython().system(f"{{git}} book; {{sys.executable}} -m pip install -qe book")
-    sys.path += glob("book/src")
+A kernel with `book/src` on its path (those of `run_missing` have it) fetches nothing.
 """
-    + LOADING
+CLONING = CELL.format(
+    first="In Colab it fetches the book's code; elsewhere it only loads it.",
+    fetching="git clone --depth=1 {url} book",
 )
-"""First code cell of every chapter; `{url}` is `repository.url` of `_config.yml`.
-
-In Colab it shows the output of git and pip, and ends with an error if they fetched nothing. A
-kernel with `book/src` on its path (those of `run_missing` have it) fetches nothing.
-"""
-UNPACKING = (
-    """\
-# Run this first. In Colab, upload book.zip to the files on the left before that.
-import sys
-from importlib.util import find_spec
-from pathlib import Path
-from zipfile import ZipFile, is_zipfile
-
-if "google.colab" in sys.modules and "book/src" not in " ".join(sys.path):
-    whole = [path for path in Path().glob("book*.zip") if is_zipfile(path)]
-    if not whole:  # what is still being uploaded is listed, too
-        sys.exit("Upload book.zip, wait until it is all there, and run this again.")
-    ZipFile(max(whole, key=lambda path: path.stat().st_mtime)).extractall()
-    get_ipython().system(f"{sys.executable} -m pip install -qe book")
-    sys.path.append("book/src")
-"""
-    + LOADING
+"""First cell with the address of the repository, `repository.url` of `_config.yml`."""
+UNPACKING = CELL.format(
+    first="In Colab, upload book.zip to the files on the left before that.",
+    fetching="unzip -qo 'book*.zip'",
 )
 """First cell where the repository has no address: it fetches nothing of the book from anywhere.
 
-`make colab-zip` writes `book.zip`, and a release has it. Uploaded again, it is `book (1).zip`: the
-newest complete one will do, `book-all.zip` as well. Where there is none, the cell ends with one
-line with the remedy. The few chapters of `notebooks.ALL_MODELS` ask for `book-all.zip`.
+`make colab-zip` writes `book.zip`, and a release has it. Uploaded again, it is `book (1).zip`, and
+all that are complete are unpacked. The few chapters of `notebooks.ALL_MODELS` ask for `book-all.zip`.
 """
 
 
@@ -64,14 +41,13 @@ def text(config: Path, chapter: str = "") -> str:
 
     settings = yaml.safe_load(config.read_text(encoding="utf-8"))
     url = (settings.get("repository") or {}).get("url")
-    return CLONING.format(url=url) if url else unpacking(chapter)
+    return CLONING.replace("{url}", url) if url else unpacking(chapter)
 
 
 def unpacking(chapter: str = "", archive: str = "book") -> str:
     """First cell that takes a chapter's code from an archive, or from the larger one."""
-    if chapter in notebooks.ALL_MODELS:
-        archive += "-all"
-    return re.sub(r"book(?=\S*\.zip)", archive, UNPACKING)
+    larger = "-all" if chapter in notebooks.ALL_MODELS else ""
+    return UNPACKING.replace("book.zip", f"{archive}{larger}.zip")
 
 
 def put(notebook: dict, cell: str) -> bool:

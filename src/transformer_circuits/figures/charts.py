@@ -7,7 +7,6 @@ import altair
 import numpy as np
 
 from transformer_circuits.figures import theme, vega
-from transformer_circuits.figures.matplotlib_figure import COLOURS
 from transformer_circuits.figures.placement import GREY, LINE
 from transformer_circuits.figures.values import Number, Numbers, array, number
 
@@ -275,89 +274,3 @@ def _planes(rows: Sequence[Mapping], names: Sequence[str]):
     order = altair.Facet("matrix:N", sort=list(names), title=None)
     data = altair.Data(values=[*circles, *rows])
     return altair.layer(rings, points, data=data).facet(order, columns=4, spacing=16)
-
-
-def over_time(
-    series: Mapping[str, Numbers],
-    times: Numbers,
-    *,
-    items: Mapping[str, Sequence[str]],
-    x: str,
-    y: str,
-    title: str,
-    alt: str,
-) -> vega.HoverChart:
-    """Chart of many items over the course of training; a slider picks the time that is shown.
-
-    `series`: named arrays [time, item]; `items`: the names of each array's items. Above, a bar for
-    every item at the chosen time; below, all curves, with a line at that time. Heads have the
-    colour of their layer.
-    """
-    moments = [round(float(t), 3) for t in array(times)]
-    colours = [
-        role.light if (role := theme.of_head(items[name][0])) else COLOURS[i % len(COLOURS)]
-        for i, name in enumerate(series)
-    ]
-    rows = []
-    for name, values in series.items():
-        values = array(values)
-        rows += [
-            {"series": name, "item": item, "t": t, "k": k, "value": round(float(values[k, i]), 4)}
-            for k, t in enumerate(moments) for i, item in enumerate(items[name])
-        ]  # fmt: skip
-    end = [
-        {"item": r["item"], "": r["series"], f"{y}, at the end": r["value"]}
-        for r in rows
-        if r["k"] == len(moments) - 1
-    ]
-    return vega.finish(
-        _slider_chart(rows, moments, list(series), colours, x, y),
-        title,
-        alt,
-        numbers={name: array(values) for name, values in series.items()} | {x: array(times)},
-        units=dict.fromkeys(series, y),
-        words=items,
-        rows=end,
-        stretches=True,
-    )
-
-
-def _slider_chart(rows, moments: list[float], names: list[str], colours: list[str], x: str, y: str):
-    last = len(moments) - 1
-    slider = altair.binding_range(min=0, max=last, step=1, name=f"Record 0 to {last} ")
-    when = altair.param("moment", value=last, bind=slider)
-    colour = altair.Color(
-        "series:N",
-        sort=names,
-        scale=altair.Scale(range=colours),
-        title=None,
-        legend=altair.Legend(orient="top"),
-    )
-    tips = [vega.tip("item:N"), vega.tip("series:N"), vega.tip("t:Q", x), vega.tip("value:Q", y)]
-    all_rows = vega.chart(rows, 300, 190)
-    bars = all_rows.transform_filter("datum.k == moment").mark_bar().encode(
-        altair.X("item:N", title=None, sort=None),
-        altair.Y("value:Q", title=y, scale=altair.Scale(domainMax=max(r["value"] for r in rows))),
-        color=colour, tooltip=tips,
-    )  # fmt: skip
-    curves = all_rows.mark_line(opacity=0.6, strokeWidth=1.2).encode(
-        altair.X("t:Q", title=x),
-        altair.Y("value:Q", title=y),
-        detail="item:N",
-        color=colour,
-        tooltip=tips,
-    )
-    # A line is hard to hit: invisible dots around its records show the tooltip, too.
-    near = all_rows.mark_point(size=90, opacity=0, filled=True).encode(
-        altair.X("t:Q"), altair.Y("value:Q"), tooltip=tips
-    )
-    here = all_rows.transform_filter("datum.k == moment").transform_aggregate(t="max(t)")
-    rule = here.mark_rule(strokeDash=[4, 3]).encode(x="t:Q")
-    early = (
-        f"datum.t < {(moments[0] + moments[-1]) / 2}"  # there the text has room to the right only
-    )
-    side = altair.expr(f"{early} ? 'left' : 'right'"), altair.expr(f"{early} ? 4 : -4")
-    text = here.mark_text(align=side[0], dx=side[1], baseline="top", y=2).encode(
-        x="t:Q", text=altair.Text("t:Q", format=".1f")
-    )
-    return altair.vconcat(bars, altair.layer(curves, near, rule, text)).add_params(when)

@@ -57,15 +57,13 @@ def finish(
     units: Mapping[str, str] | None = None,
     words: Mapping[str, Iterable[object]] | None = None,
     rows: Sequence[Mapping] = (),
-    still: altair.TopLevelMixin | None = None,
     stretches: bool = False,
     square: bool = False,
     wraps: int = 0,
 ) -> HoverChart:
     """Chart from Altair with its title and alternative text, ready to be shown.
 
-    `numbers`, `units`, `words`: those of its record. `rows`: the table below it. `still`: another
-    chart for the static picture, where the chart itself says too little without being touched.
+    `numbers`, `units`, `words`: those of its record. `rows`: the table below it.
     `stretches`: whether it may become wider, its letters as they are, to fill the column; `square`:
     and as high as it is wide. `wraps`: the number of columns on a phone for charts that stand side
     by side; 0: unchanged.
@@ -76,7 +74,7 @@ def finish(
         spec["usermeta"] = spec.get("usermeta", {}) | ways
     return HoverChart(
         spec,
-        _svg(_compiled(still, alt) if still else spec),
+        _svg(spec),
         Record("figure", title, alt, numbers, units or {}, words or {}, picture=SVG),
         tables.table(rows, caption=title, digits=3) if 0 < len(rows) <= MOST_ROWS else None,
     )

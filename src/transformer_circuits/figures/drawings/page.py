@@ -52,10 +52,15 @@ def load(name: str, **data: object) -> Drawing:
     """Drawing whose lines take no data, from `chapters/drawings/NAME.svg`, which is narrow.
 
     Where a wide column deserves another, from `NAME-wide.svg` and `NAME-tall.svg`. Where a file
-    says `{token}` or `{attention[0]:.2f}`, the words and numbers of `data` are filled in.
+    says `{token}`, `{earlier[0]}` or `{attention[0]:.2f}`, the words and numbers of `data` are filled in.
     """
-    numbers = {key: array(value) for key, value in data.items() if not isinstance(value, str)}
     words = {key: _Text(text) for key, text in data.items() if isinstance(text, str)}
+    words |= {
+        key: [*map(_Text, texts)]
+        for key, texts in data.items()
+        if isinstance(texts, list) and isinstance(texts[0], str)
+    }
+    numbers = {key: array(value) for key, value in data.items() if key not in words}
     svgs = []
     single = FOLDER / f"{name}.svg"
     for path in [single] if single.is_file() else [FOLDER / f"{name}-{way}.svg" for way in LAYOUTS]:
