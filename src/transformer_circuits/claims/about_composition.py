@@ -284,7 +284,7 @@ def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
     source="paper",
     section="Analyzing a Two-Layer Model",
     reported="as first published",
-    corrected="taken back: by the paper's Correction there is more composition of every kind",
+    corrected="taken back: by the paper's Correction there is more composition",
     chapter="10-who-reads-whom",
     of="two-layer",
     below=1.0,

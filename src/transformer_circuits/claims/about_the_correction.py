@@ -175,7 +175,7 @@ def keys_further_back(subject: Subject) -> Interval:
     verdict="not reproduced",
     found=(
         "a head looks two tokens back: it gives that place {range} of what the best "
-        "previous-token head gives the previous token. With the usual sinusoids, in one "
+        "previous-token head gives the previous token. With the usual sinusoids, in one shorter "
         "training, none did."
     ),
     unit="%",
