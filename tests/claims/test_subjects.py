@@ -108,12 +108,3 @@ def test_what_a_head_adds_is_a_share_of_what_the_direct_path_does(subject):
     torch.testing.assert_close(other.added, less)
     nothing = controls.heads_without_effect(subject)
     assert not any(nothing.does((layer, head)) for layer in range(2) for head in range(5))
-
-
-def test_the_white_basis_is_white_and_keeps_the_logits(subject):
-    white = subjects.white(subject)
-    inputs, _ = subject.windows(*subjects.WHITE)
-    torch.testing.assert_close(white.model(inputs), subject.model(inputs))
-    x = white.model.trace(inputs).residual[1].flatten(0, 1)
-    torch.testing.assert_close(x.T @ x / len(x), torch.eye(x.shape[1]).to(x))
-    assert white.as_stored is subject and white.matching is subject.matching
