@@ -165,7 +165,8 @@ def losses(
         kept = streams(model, batch, frozen)
         for name in ("order", "layer"):
             for index, x in enumerate(getattr(kept, f"{name}s")):
-                by_part.setdefault(f"{name} {index}", []).append(_loss(model, x, after))
+                losses = cross_entropy.of_streams(model, x, after)
+                by_part.setdefault(f"{name} {index}", []).append(losses)
     return {name: torch.cat(rows) for name, rows in by_part.items()}
 
 
@@ -175,11 +176,9 @@ def losses_by_steps(
 ) -> Float[Tensor, "steps batch pos"]:
     """Loss at every position with the paths of at most 0, 1, … n_layers steps. [nats]"""
     parts = [
-        torch.stack([_loss(model, x, after) for x in streams_by_steps(model, batch)])
+        torch.stack(
+            [cross_entropy.of_streams(model, x, after) for x in streams_by_steps(model, batch)]
+        )
         for batch, after in cross_entropy.batches(inputs, targets)
     ]
     return torch.cat(parts, dim=1)
-
-
-def _loss(model: Transformer, x: Tensor, targets: Tensor) -> Tensor:
-    return cross_entropy.per_token(model.unembed(x), targets)

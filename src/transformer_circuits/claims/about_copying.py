@@ -480,4 +480,5 @@ def _losses(
     model: Transformer, inputs: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"]
 ) -> Float[Tensor, "batch pos"]:
     parts = cross_entropy.batches(inputs, targets)
-    return torch.cat([cross_entropy.per_token(model(x), y) for x, y in parts])
+    losses = [cross_entropy.of_streams(model, patterns.stream(model, x), y) for x, y in parts]
+    return torch.cat(losses)
