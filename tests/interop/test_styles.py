@@ -156,7 +156,7 @@ ODD = {
     "types": ({"token_type.weight": (2, D)}, "several tensors are W_E|nothing tells"),
     "values of tokens": ({"value_embeds.weight": (V, D)}, "several tensors are W_E"),
     "distances": ({"trf_blocks.{}.att.rel_bias": (H, C, C)}, "W_O for sure"),
-    "angles": ({"rotary.inv_freq": (2,)}, "angles of rotary positions.* but positions are 'standard'"),
+    "angles": ({"rotary.inv_freq": (2,)}, "'standard' but the weights have .*inv_freq"),
     "a key more": ({"trf_blocks.{}.att.bias_k": (1, 1, D)}, "bias_k .*nothing tells"),
     "a mask of weights": ({"trf_blocks.{}.att.local_mask": (C, C)}, "not the one with which"),
     "MLPs": ({"trf_blocks.{}.fc1.weight": (64, D), "trf_blocks.{}.fc2.weight": (D, 64)}, r"(?s)MLPs, .*repeats.predictions"),

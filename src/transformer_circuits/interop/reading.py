@@ -301,7 +301,7 @@ class _Reader:
             raise self.unclear(f"{said}: config={{'n_layers': {n}}} says that these are all", *ways)
 
     def unclear(self, said: str, *ways: tuple[str, ...]) -> Unclear:
-        """The refusal, with every tensor and what it could be; `ways`: part, pattern, axes."""
+        """Refusal with every tensor and what it could be; `ways`: part, pattern, axes."""
         could = {f: f.part or f"could be {' or '.join(self._could_be(f))}" for f in self.families}
         lines = [f"  {f}: {of}" for f, of in could.items()] + [
             "One of these lines settles it:"
