@@ -174,6 +174,12 @@ def test_what_no_model_here_has_is_refused(case):
     refused(said, state, config)
 
 
+def test_a_weight_that_nothing_would_read_is_refused():
+    state, _, config, _ = written(styles.raschka)
+    del state["final_norm.scale"]
+    refused(r"nothing reads \['ln_final.b'\]", state, config | {"norm_first": True})
+
+
 @pytest.mark.parametrize("mask", [torch.ones(C, C), torch.ones(C, C).triu(-2).tril()])
 def test_a_mask_that_is_not_causal_is_refused(mask):
     state, _, config, _ = written(styles.nanogpt)

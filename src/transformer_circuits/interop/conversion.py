@@ -93,6 +93,7 @@ class _Parts:
         whole = found.weights["embed.W_E"].dtype
         self.dtype = whole if whole == torch.float64 else torch.float32
         self.given, self.cfg, self.only = found.weights, cfg, only
+        self.taken: set[str] = set()
         self.norm, self.centred, self.turned = norm, norm in ("LN", "LNPre"), turned
         self.readers: dict[str, tuple[Tensor, Tensor]] = {}
         """Each with what is added to it: its bias, and what biases before have put into the stream."""
@@ -113,9 +114,13 @@ class _Parts:
             self.attention(layer)
         bias = self.take("unembed.b_U", len(W_U))
         self.read("norm", "ln_final", {"W_U": (W_U, bias)}, only != "layers")
+        self.W_P = self.take("pos_embed.W_pos") if "pos_embed.W_pos" in self.given else None
+        if unread := [name for name in self.given if name not in self.taken]:
+            raise ValueError(f"nothing reads {unread}, as which tensors were read: {found.told}")
 
     def take(self, name: str, *zeros: int) -> Tensor:
         """A weight; one that is not there is zero."""
+        self.taken.add(name)
         if name not in self.given:
             return torch.zeros(zeros, dtype=self.dtype)
         W = self.given[name].to(self.dtype)
@@ -197,19 +202,16 @@ def transformer(
     norm, only = _norm(found, cfg)
     positions = _positions(found, cfg, norm)
     parts = _Parts(found, cfg, norm, only, positions == "rotary")
-    W_P = parts.take("pos_embed.W_pos") if "pos_embed.W_pos" in found.weights else None
-    n_ctx = cfg.get("n_ctx", LONG) if W_P is None else len(W_P)
-    model = _built(parts, found.n_layers, W_P, int(n_ctx), positions)
+    model = _built(parts, found.n_layers, positions)
     if told is not None:
         told |= {"tensors": found.told, "settings used": cfg, "settings not used": unused, "taken for granted": GRANTED,
                  "norm": norm, "positions": positions}  # fmt: skip
     return model
 
 
-def _built(
-    parts: _Parts, n_layers: int, W_P: Tensor | None, n_ctx: int, positions: str
-) -> Transformer:
-    cfg, d, norm, only = parts.cfg, parts.d, parts.norm, parts.only
+def _built(parts: _Parts, n_layers: int, positions: str) -> Transformer:
+    cfg, d, norm, only, W_P = parts.cfg, parts.d, parts.norm, parts.only, parts.W_P
+    n_ctx = int(cfg.get("n_ctx", LONG) if W_P is None else len(W_P))
     U = parts.readers["W_U"][0]
     sizes = {"n_layers": n_layers, "n_heads": parts.n_heads, "n_vocab": parts.n_vocab}
     their_settings.require_sizes(
