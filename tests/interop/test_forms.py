@@ -80,7 +80,7 @@ def test_loading_keeps_half_precision_and_draws_nothing():
         ({"use_attn_scale": False}, {"attn_scale": 1.0}),
         ({"attn_scale": None}, {}),
         ({"attn_scale": 3.0}, {"attn_scale": 3.0}),
-        ({"normalization": None, "shortformer_pos": True}, {}),
+        ({"normalization": None}, {}),
         ({"n_layers": 0}, {"n_layers": 0}),
         ({"sliding_window": PAPER["n_ctx"]}, {}),
         ({"sliding_window": 4096}, {}),
@@ -88,7 +88,9 @@ def test_loading_keeps_half_precision_and_draws_nothing():
 )
 def test_configs_say_the_same_in_several_words(said, meant):
     w = forms.draw(PAPER | meant)
-    old = {k: v for k, v in PAPER.items() if not ("shortformer_pos" in said and k[-5:] == "_type")}
+    old = {
+        k: v for k, v in PAPER.items() if k != "normalization_type" or "normalization" not in said
+    }
     kept = {name: W.copy() for name, W in w.items()}
     close(
         conversion.transformer(as_tensors(w), old | said)(torch.from_numpy(TOKENS)),
@@ -119,7 +121,7 @@ SAID_IN_PASSING = [
      "max_iters": 600000, "warmup_iters": 2000, "weight_decay": 0.1, "dataset": "text", "grad_clip": 1.0},
     {"ln_eps": 1e-5, "lr_hidden": 2e-3, "initializer_scale_global": 1.0, "use_bfloat16_matmul": True,
      "save_checkpoints": True, "train_loss_ewma_beta": 0.99, "max_tokens": 10**10, "n_params": 10**6,
-     "tokenizer_name": "a/b", "seed": 1, "debug": False, "n_devices": 8, "shortformer_pos": True},
+     "tokenizer_name": "a/b", "seed": 1, "debug": False, "n_devices": 8},
 ]  # fmt: skip
 
 

@@ -301,7 +301,7 @@ class _Reader:
             raise self.unclear(f"{said}: config={{'n_layers': {n}}} says that these are all", *ways)
 
     def unclear(self, said: str, *ways: tuple[str, ...]) -> Unclear:
-        """The refusal, with every tensor and what it could be; `ways`: part, pattern, axes."""
+        """Refusal with every tensor and what it could be; `ways`: part, pattern, axes."""
         could = {f: f.part or f"could be {' or '.join(self._could_be(f))}" for f in self.families}
         lines = [f"  {f}: {of}" for f, of in could.items()] + [
             "One of these lines settles it:"
@@ -405,16 +405,15 @@ class _Reader:
             of = [part for part in missing if (part != "W_pos") == alike]
             if len(of) == 1 and (alike or (missing == of and not left[0].has("added"))):
                 left[0].part = of[0]
-        outputs = (self.having("W_U") + self.having("W_E"))[:1]
+        [U] = (self.having("W_U") + self.having("W_E"))[:1] or [None]
         stems = {f.stem: f.part[2:] for f in self.inside if f.part[:2] == "W_"}
-        for f in (f for f in self.families if not f.part and f.shape):
+        of_tables = {f.stem for f in self.tables}
+        for f in (f for f in self.families if not f.part and (f.inside or f.ndim == 1)):
             if f.inside and f.stem in stems:
                 f.part = "b_" + stems[f.stem]
-            elif not f.inside and any(
-                f.shape[0] in U.shape and (f.shape != (self.d,) or f.stem == U.stem)
-                for U in outputs
-            ):
-                f.part = "b_U" if f.ndim == 1 else ""
+            elif U and not f.inside and f.shape[0] in U.shape:
+                other = f.shape != (self.d,) and f.stem not in of_tables
+                f.part = "b_U" if other or f.stem == U.stem else ""
 
     def _require_each_once(self) -> None:
         """Refuse parts of which there are none or several, and tensors that are no part."""
