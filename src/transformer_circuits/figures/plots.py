@@ -526,12 +526,12 @@ def painted(
     *,
     title: str,
     alt: str,
-    height: float = 3.2,
+    height: float | tuple[float, float] = 3.2,
 ) -> Plot:
     """Plot drawn by `paint(axes)` with matplotlib, in the open: for figures that one chapter needs.
 
-    `paint` is called for each of two widths. `numbers`: those shown, for the record. `height`:
-    [inches].
+    `paint` is called for each of two widths. `numbers`: those shown, for the record. `height`: of
+    both pictures, or of the wide and the narrow one. [inches]
     """
 
     def with_plain_ticks(axes):
@@ -542,7 +542,8 @@ def painted(
                 axis.set_minor_formatter("")
 
     held = {name: array(values) for name, values in numbers.items()}
-    return draw(with_plain_ticks, _record(title, alt, held), height)
+    heights = height if isinstance(height, tuple) else (height,)
+    return draw(with_plain_ticks, _record(title, alt, held), *heights)
 
 
 def in_percent() -> PercentFormatter:
