@@ -40,8 +40,10 @@ SCORER = str(Path(__file__).with_name("scorer.js"))
 """Script that orders results of the search, in every edition of the book."""
 INVENTORY = [Path(__file__).with_name(f"inventory.{kind}") for kind in ("js", "css")]
 """Script and style that keep and save answers to the questions before and after."""
-MODELS = ("two-layer", "two-layer-seed-1", "two-layer-seed-2", "one-layer", "zero-layer")
-"""Models that the stage reads with, by file name; a page asks for each when it is wanted."""
+MODELS = (*checkpoint.seeds("two-layer"), *checkpoint.seeds("one-layer"), "zero-layer")
+"""Models that the stage reads with, by file name; a page asks for each when it is wanted.
+
+Of that without layers no second seed: it would be six megabytes for the same table of pairs."""
 HUNT_SEEDS = range(4, 8)
 """Seeds of the hunts that a page has, in each level; the notebook shows answers of lower seeds."""
 KINDS = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {"charts", "views"})

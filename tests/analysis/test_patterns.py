@@ -37,17 +37,22 @@ def test_value_weighted_attention_by_hand(model, tokens):
     torch.testing.assert_close(weighted[0, 2, 5, 3], trace.patterns[1][0, 2, 5, 3] * v.norm())
 
 
+@pytest.mark.parametrize("n_places", [1, 4])
 @pytest.mark.parametrize(("n_layers", "d_mlp"), [(0, 0), (1, 0), (2, 0), (2, 5)])
-def test_the_stream_at_some_places_is_the_whole_stream_there(n_layers, d_mlp, tokens, generator):
+def test_the_stream_at_some_places_is_the_whole_stream_there(
+    n_layers, d_mlp, n_places, tokens, generator
+):
     model = Transformer(dataclasses.replace(SHAPE, n_layers=n_layers, d_mlp=d_mlp)).double()
     model.randomise(generator=generator)
-    places = torch.tensor([2, tokens.shape[1] - 1])
+    places = torch.arange(2, tokens.shape[1])[:n_places]
     at = patterns.stream_at(model, tokens, places)
     torch.testing.assert_close(at, model.stream(tokens)[:, places])
 
 
 @pytest.mark.parametrize("d_mlp", [0, 5])
-def test_the_first_layer_by_distinct_tokens_is_the_first_layer(d_mlp, tokens, generator):
+@pytest.mark.parametrize("n_layers", [0, 1, 2, None])
+def test_the_stream_by_distinct_tokens_is_the_stream(n_layers, d_mlp, tokens, generator):
     model = Transformer(dataclasses.replace(SHAPE, d_mlp=d_mlp)).double()
     model.randomise(generator=generator)
-    torch.testing.assert_close(patterns._after_first_layer(model, tokens), model.stream(tokens, 1))
+    by_distinct = patterns.stream(model, tokens, n_layers)
+    torch.testing.assert_close(by_distinct, model.stream(tokens, n_layers))

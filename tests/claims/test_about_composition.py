@@ -28,35 +28,6 @@ def test_heads_that_read_elsewhere_score_below_random(subject):
         assert about_composition.share_below_random(control(subject)).mean() < 0.5
 
 
-def test_scores_on_two_sides_in_two_bases_are_not_decided_by_the_basis(subject):
-    """Reads and writes hardly meet, or meet well, as one half of the stream is scaled: one function."""
-    model = subject.model
-    model.layers[0].W_O[:, 7:] = 0
-    for weight in ("W_Q", "W_K", "W_V"):
-        getattr(model.layers[1], weight)[..., :7] *= 0.03
-    scale = torch.ones(14, dtype=torch.float64)
-    scale[:7] = 0.001
-    other = subjects.in_basis(subject, "scaled", scale.diag())
-    tokens, _ = subject.windows(8)
-    torch.testing.assert_close(other.model(tokens), model(tokens), atol=1e-5, rtol=0)
-    measured, rule = (
-        about_composition.share_below_random,
-        about_composition.share_below_random.claim,
-    )
-    found = [measured.decision([one]) for one in (subject, other)]
-    stored = [
-        decision.seeds[one.name] for decision, one in zip(found, (subject, other), strict=True)
-    ]
-    assert rules.beyond(rule, stored[0]) and rules.short_of(rule, stored[1])
-    white = [measured.interval(subjects.white(one)) for one in (subject, other)]
-    assert white[0].mean == pytest.approx(white[1].mean, abs=1e-6)
-    alone = rules.verdict(rule, {"white": white[0]}, {})[0]
-    for decision, one in zip(found, stored, strict=True):
-        same = rules.verdict(rule, {"stored": one}, {})[0] == alone
-        assert decision.verdict in ((alone, rules.UNDECIDED) if same else (rules.DEPENDS,))
-    assert rules.DEPENDS in {decision.verdict for decision in found}
-
-
 def test_in_the_white_basis_random_heads_lie_below_random_as_rarely_as_stored(subject):
     """They score lower there, so that against the null of the stored basis most of them would."""
     shape = dataclasses.replace(subject.model.config, d_model=32, n_heads=8, d_head=4)
@@ -146,11 +117,6 @@ def test_the_best_hidden_edge_counts_and_where_none_is_hidden_that_is_no_case(
     assert float(about_composition.use_of_hidden_edges(subject).mean()) == pytest.approx(13)
 
 
-def test_scores_order_the_use_of_graded_edges(subject):
-    found = about_composition.agreement_of_score_and_use(controls.graded_edges(subject))
-    assert found.low > 0.5
-
-
 def test_agreement_is_the_rank_correlation_of_mean_effects(subject):
     """Not the mean of anything over windows, which correlations of ranks are not."""
     scores, change = about_composition.scores(subject), about_composition.effects(subject).change
@@ -161,38 +127,3 @@ def test_agreement_is_the_rank_correlation_of_mean_effects(subject):
     assert found.low <= found.high and found.n == len(change)
     against_itself = about_composition.agreement_of(subject, scores, less=scores)
     assert (against_itself.mean, against_itself.low, against_itself.high) == (0, 0, 0)
-
-
-def test_scores_in_the_white_basis_are_the_same_whatever_basis_is_stored(subject):
-    scale = torch.logspace(-1, 1, 14, dtype=torch.float64)
-    for one in (subject, controls.graded_edges(subject)):
-        other = subjects.in_basis(one, "scaled", scale.diag())
-        ours, theirs = (about_composition.scores(subjects.white(each)) for each in (one, other))
-        torch.testing.assert_close(ours.double(), theirs.double(), rtol=1e-3, atol=1e-4)
-
-
-def test_scores_of_heads_that_do_nothing_decide_nothing(subject):
-    """A score has no size: it is the same, however little a head writes."""
-    nothing = controls.heads_without_effect(subject)
-    scores = about_composition.scores(nothing)
-    torch.testing.assert_close(scores, about_composition.scores(subject), rtol=1e-4, atol=1e-6)
-    for measurement in (
-        about_composition.share_below_random,
-        about_composition.lead_of_previous_token_keys,
-        about_composition.best_of_queries_and_values,
-        about_composition.use_of_hidden_edges,
-    ):
-        assert measurement.interval(nothing) == rules.NOTHING, measurement.claim.id
-
-
-def test_a_basis_changes_scores_and_no_effect(subject):
-    white = subjects.white(subject)
-    both = about_composition.effects(white), about_composition.effects(subject)
-    assert both[0].change is both[1].change, "measured once"
-    measured = about_composition.effects(dataclasses.replace(white, as_stored=None))
-    torch.testing.assert_close(
-        measured.change, about_composition.effects(subject).change, rtol=1e-5, atol=1e-9
-    )
-    assert not torch.allclose(
-        about_composition.scores(white), about_composition.scores(subject), rtol=0.01
-    )

@@ -65,12 +65,6 @@ def test_what_was_planted_is_found_and_random_weights_hold_nothing(name, one_lay
     assert measured.interval(nothing) == rules.NOTHING
 
 
-def test_a_vocabulary_without_words_is_no_case(subject):
-    for name in (*KINDS, "heads_of_destinations"):
-        found = getattr(about_skip_trigrams, name).interval(subject)
-        assert not found.n or found.low == found.high == 0, name
-
-
 def test_heads_of_destinations_are_found_where_planted_and_not_without_them(one_layer_subject):
     measured = about_skip_trigrams.heads_of_destinations
     ids, row = {text: token for token, text in enumerate(tokenizer.texts()) if text}, []

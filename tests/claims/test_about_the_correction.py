@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 
+import few_dimensions
 import pytest
 import torch
 
@@ -18,7 +19,6 @@ from transformer_circuits.claims import (
     rules,
 )
 from transformer_circuits.claims.subjects import Subject
-from transformer_circuits.model import hand_built
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 
@@ -47,16 +47,14 @@ def test_a_head_that_looks_two_back_is_seen(wide):
 
 def test_the_keys_of_the_hand_built_circuit_come_from_one_back(wide, generator):
     shape = dataclasses.replace(WIDE, d_head=16)
-    model = hand_built.induction_in_few_dimensions(shape, generator=generator)
+    model = few_dimensions.induction(shape, generator=generator)
     subject = Subject("built", model, wide.text)
     assert about_the_correction.keys_further_back(subject).mean == pytest.approx(0, abs=0.01)
 
 
 def test_a_previous_token_head_split_in_two_is_cut_as_one(wide, generator):
     """Two heads that look where one did, each moving half: no logit changes, and no verdict may."""
-    model = hand_built.induction_in_few_dimensions(
-        dataclasses.replace(WIDE, d_head=16), generator=generator
-    )
+    model = few_dimensions.induction(dataclasses.replace(WIDE, d_head=16), generator=generator)
     whole = Subject("whole", model, wide.text)
     [head] = whole.previous_token_heads
     other = (head.head + 1) % WIDE.n_heads

@@ -1,4 +1,4 @@
-"""Every rule of data/claims.toml, on models that nobody trained and that are quick to measure.
+"""Every rule, on models that nobody trained and that are quick to measure.
 
 A rule must be able to fail: whatever the models of the book come to, none may be called reproduced
 where one of its controls does as well, or where there is nothing but random weights.
@@ -11,6 +11,7 @@ import inspect
 from functools import cache
 
 import pytest
+import rewritten
 import torch
 
 from transformer_circuits.analysis import composition
@@ -183,11 +184,11 @@ def values(found):
 def as_written(name, way):
     """A small trained model, with another way of writing the same function down."""
     stored, _ = in_bases(name)
-    return dataclasses.replace(stored, model=rewritings.WAYS[way](stored.model))
+    return dataclasses.replace(stored, model=rewritten.WAYS[way](stored.model))
 
 
 # The next test has what another basis does to most; so each rule takes one of the others that it survives.
-PLAIN = [way for way in rewritings.WAYS if way != rewritings.BASIS]
+PLAIN = [way for way in rewritten.WAYS if way != rewritings.BASIS]
 WAYS_OF = {
     name: ways[k % len(ways)]
     for k, name in enumerate([*AGAINST_RANDOM, *OTHERS])
@@ -219,7 +220,7 @@ def with_one_in_the_embedding(name):
     model.W_E[:d] = 0
     model.W_P[:, :d] = torch.nn.functional.normalize(places, dim=1)
     model.layers[0].W_Q[0] = model.layers[0].W_K[0] = 100 * torch.eye(d, SHAPE.d_model)
-    other = rewritings.written_into_embedding(model, 0)
+    other = rewritten.written_into_embedding(model, 0)
     tokens, _ = stored.windows(4)
     torch.testing.assert_close(other(tokens), model(tokens), rtol=0, atol=1e-4)
     two = [dataclasses.replace(stored, model=one) for one in (model, other)]

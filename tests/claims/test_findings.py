@@ -73,31 +73,13 @@ def test_a_basis_that_decides_and_a_control_that_passes_are_told():
     assert "stays open" in across and "above 40" in across and "(untrained)" in passed
 
 
-def test_a_decision_shows_the_sentence_before_claim_plot_and_code():
-    """In this order for eyes, for screen readers, in a terminal, and in the record."""
-    measurement = MEASUREMENTS["skip-trigram-ensemble"]
-    seeds = {"a": near(-0.347), "b": near(-0.438)}
-    decision = Decision(measurement, rules.NOT_REPRODUCED, "2 of 2 <", seeds, {}, {})
-    data, metadata = decision._repr_mimebundle_()
-    page = data["text/html"]
-    parts = ('<b class="mark not-reproduced" aria-hidden="true">✗</b>',
-             '<p class="finding"><strong>No:</strong> a one-layer model',
-             '<p class="claim"><b>not reproduced</b>: 2 of 2 &lt;. The paper',
-             '<table class="strip above"', "<details><summary>How it is measured")  # fmt: skip
-    assert sorted(map(page.index, parts)) == [page.index(part) for part in parts]
-    assert data["text/plain"].startswith("No: a one-layer model")
-    assert metadata["record"]["details"]["finding"] == decision.finding
-
-
 def test_a_strip_names_each_seed_control_and_plant_and_shows_both_ways_to_look():
     measurement = MEASUREMENTS["erratum-edges"]
     of, way = measurement.claim.of, measurement.also.name
     seeds = {of: near(0.2), f"{of}-seed-2": rules.NOTHING}
     controls = {"untrained": near(0.1), f"untrained, {way}": near(0.3), "gone": None}
     other = {of: near(0.4), f"{of}-seed-2": near(0.5)}
-    decision = Decision(
-        measurement, rules.MIXED, "why", seeds, controls, {"p": near(25.0)}, None, other
-    )
+    decision = Decision(measurement, rules.MIXED, "why", seeds, controls, {"p": near(25.0)}, other)
     page = decision._repr_mimebundle_()[0]["text/html"]
     assert re.findall(r'scope="(\w+)">(?:<span.*?</span>)?([^<]*)', page) == [
         ("col", ""), ("col", "● as stored"), ("col", f"■ {way}"), ("row", "seed 0"), ("row", "seed 2"),

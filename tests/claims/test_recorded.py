@@ -1,11 +1,15 @@
-"""What controls came to is taken from the record if it was made of this, and measured again if not."""
+"""What was measured is read while it was made of this, and measured again if anything differs."""
+
+import dataclasses
 
 import pytest
+import torch
 
 from transformer_circuits import files
 from transformer_circuits.claims import about_induction, controls, recorded, rules, subjects
 from transformer_circuits.claims.measurement import Measurement
 from transformer_circuits.claims.rules import Draws, Interval
+from transformer_circuits.training import checkpoint
 
 MEASUREMENT = about_induction.order_over_presence
 FOUND = {"one layer": Interval(0.1, 0.0, 0.2, 9), "untrained, 20 draws": Draws(0.0, -0.1, 0.3, 20),
@@ -100,3 +104,38 @@ def test_one_draw_beyond_the_bound_is_enough_to_leave_a_claim_undecided(monkeypa
     assert (found.verdict, found.why) == ("undecided", "it holds for untrained, 20 draws, too")
     drawn[controls.untrained.draw(subject, 7).model] = 0.05
     assert MEASUREMENT.decision([subject]).verdict == "reproduced"
+
+
+def test_what_chapters_share_is_measured_by_the_first_and_anew_if_anything_differs(
+    subject, tmp_path, monkeypatch
+):
+    """Of one of the book's models; each chapter has its subject anew, with nothing in memory."""
+    calls, code = [], ["this code"]
+    (tmp_path / "models" / subject.name).mkdir(parents=True)
+    monkeypatch.setattr(files, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(checkpoint, "models_dir", lambda: tmp_path / "models")
+    monkeypatch.setattr(recorded, "made_of", lambda module: code[0])
+
+    @recorded.for_all_chapters
+    def summed(subject):
+        calls.append(subject)
+        return {"sum": subject.model.W_E.sum(dim=1)}
+
+    def measured(**changed):
+        before = len(calls)
+        found = summed(dataclasses.replace(subject, **changed))["sum"]
+        return found, len(calls) > before
+
+    first, was_measured = measured()
+    again, was_measured_again = measured()
+    assert torch.equal(first, again) and was_measured and not was_measured_again
+    assert measured(text=subject.text.flip(0))[1], "other text"
+    subject.model.W_E.data[0, 0] += 1
+    assert measured()[1] and not measured()[1], "other weights"
+    code[0] = "other code"
+    assert measured()[1], "other code"
+    [path] = (tmp_path / "kept").iterdir()
+    path.write_bytes(b"cut off")
+    assert measured()[1], "a damaged file"
+    assert measured(name="untrained")[1] and measured(name="untrained")[1], "not of the book"
+    assert [*path.parent.iterdir()] == [path]

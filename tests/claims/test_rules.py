@@ -12,7 +12,7 @@ from transformer_circuits.claims.rules import Interval
 
 RULE = Claim(
     id="one", statement="it holds", source="paper", section="Model Details", reported="1",
-    rule="above 1", of="two-layer", side="above", threshold=1.0,
+    of="two-layer", side="above", threshold=1.0,
 )  # fmt: skip
 HIGH, LOW, ACROSS = (
     Interval(*map(float, x), n=9) for x in ((3, 2, 4), (0, -1, 0.5), (1.5, 0.5, 2.5))

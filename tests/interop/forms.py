@@ -15,7 +15,7 @@ ROTARY = {
     "rotary_adjacent_pairs": False,
     "rotary_base": 10000.0,
 }
-LN, RMS = ({"normalization_type": kind} for kind in ("LN", "RMS"))
+LN, RMS = {"normalization_type": "LN", "eps": 1e-5}, {"normalization_type": "RMS"}
 FORMS = {
     "as in the paper": {},
     "positions in the stream": STREAM,
@@ -23,7 +23,7 @@ FORMS = {
     "rotary": ROTARY,
     "rotary in part, adjacent": ROTARY | {"rotary_dim": 4, "rotary_adjacent_pairs": True},
     "layer norm": STREAM | LN,
-    "layer norm without gains": STREAM | {"normalization_type": "LNPre"},
+    "layer norm without gains": STREAM | {"normalization_type": "LNPre", "eps": 1e-5},
     "layer norm, rotary": ROTARY | LN,
     "RMS norm": STREAM | RMS | {"eps": 1e-3},
     "RMS norm, rotary, grouped": ROTARY | RMS | {"n_key_value_heads": 2, "eps": 1e-5},

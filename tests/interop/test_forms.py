@@ -142,7 +142,10 @@ def test_the_newer_name_of_a_base_wins_and_a_stale_one_beside_it_is_not_read():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"normalization_type": "LNPre"}, "'shortformer', which are added behind the norm there"),
+        (
+            {"normalization_type": "LNPre", "eps": 1e-5},
+            "'shortformer', which are added behind the norm there",
+        ),
         (forms.STREAM | forms.LN, "normalization_type is 'LN' but the weights have no gains"),
         ({"normalization_type": "BN"}, "'BN' but must be one of .*'LN', 'LNPre', 'RMS', 'RMSPre'"),
         ({"d_vocab_out": 7}, "the config has d_vocab_out 7 but the weights have 17"),

@@ -1,478 +1,226 @@
-# ruff: noqa: RUF012
-"""Models as people write them, in many styles of names and packing, each with its own forward pass."""
+"""What is told apart by structure, what is asked for, and what nobody may guess."""
 
-import math
+import json
+import re
 
 import pytest
+import styles
 import torch
-import torch.nn.functional as F  # noqa: N812
-from torch import nn
+from safetensors.torch import save_file
+from styles import PLAIN, TOKENS, C, D, E, H, N, V, agrees, written
 
+from transformer_circuits import files
 from transformer_circuits.interop import own_model
 
-V, D, H, C, N = 29, 16, 4, 12, 2
-E = D // H
-PLAIN = {"n_heads": H, "normalization_type": None, "positional_embedding_type": "standard"}
 
+def renamed(state, *pairs):
+    for old, new in pairs:
+        state = {name.replace(old, new): W for name, W in state.items()}
+    return state
 
-def heads(x, n=H):
-    return x.unflatten(-1, (n, -1)).transpose(1, 2)
 
+def refused(said, state, config, **how):
+    with pytest.raises(files.UserError, match=said) as refusal:
+        own_model.load(state, config, **how)
+    return str(refusal.value)
 
-def joined(x):
-    return x.transpose(1, 2).flatten(2)
 
-
-def attend(q, k, v):
-    """[…, pos, d_head] each."""
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    future = torch.ones(scores.shape[-2:]).triu(1).bool()
-    return scores.masked_fill(future, -math.inf).softmax(-1) @ v
-
-
-def mixed(q, k, v, n=H):
-    """[batch, pos, head · d_head] each: heads side by side."""
-    return joined(attend(heads(q, n), heads(k, n), heads(v, n)))
-
-
-def turned(x, adjacent, base=10000.0):
-    d = x.shape[-1]
-    angle = torch.arange(x.shape[-2])[:, None] * base ** (-torch.arange(0, d, 2) / d)
-    cos, sin = angle.cos(), angle.sin()
-    a, b = (x[..., ::2], x[..., 1::2]) if adjacent else x.chunk(2, -1)
-    a, b = a * cos - b * sin, b * cos + a * sin
-    return torch.stack([a, b], -1).flatten(-2) if adjacent else torch.cat([a, b], -1)
-
-
-def made(**children):
-    """A module with these, as if it had a class; shapes are of bare parameters."""
-    module = nn.Module()
-    for name, child in children.items():
-        bare = isinstance(child, tuple)
-        setattr(module, name, nn.Parameter(torch.empty(child)) if bare else child)
-    return module
-
-
-def stack(of):
-    return nn.ModuleList(of() for _ in range(N))
-
-
-class NanoGPT(nn.Module):
-    """Joined, layer norms, tied, with a saved mask."""
-
-    config = {
-        "n_head": H,
-        "n_embd": D,
-        "block_size": C,
-        "vocab_size": V,
-        "n_layer": N,
-        "bias": True,
-    }
-
-    def __init__(self):
-        super().__init__()
-
-        def block():
-            attn = made(c_attn=nn.Linear(D, 3 * D), c_proj=nn.Linear(D, D))
-            attn.register_buffer("bias", torch.ones(C, C).tril().view(1, 1, C, C))
-            return made(ln_1=nn.LayerNorm(D), attn=attn)
-
-        self.transformer = made(
-            wte=nn.Embedding(V, D), wpe=nn.Embedding(C, D), h=stack(block), ln_f=nn.LayerNorm(D)
-        )
-        self.lm_head = nn.Linear(D, V, bias=False)
-        self.lm_head.weight = self.transformer.wte.weight
-
-    def forward(self, t):
-        m = self.transformer
-        x = m.wte(t) + m.wpe(torch.arange(t.shape[1]))
-        for block in m.h:
-            x = x + block.attn.c_proj(mixed(*block.attn.c_attn(block.ln_1(x)).split(D, dim=2)))
-        return self.lm_head(m.ln_f(x))
-
-
-class LectureHeads(nn.Module):
-    """One module a head, after Karpathy's lecture, without its MLPs."""
-
-    config = {"n_layer": N}
-
-    def __init__(self):
-        super().__init__()
-
-        def head():
-            one = made(**{x: nn.Linear(D, E, bias=False) for x in ("key", "query", "value")})
-            one.register_buffer("tril", torch.ones(C, C).tril())
-            return one
-
-        def block():
-            of_heads = nn.ModuleList(head() for _ in range(H))
-            return made(sa=made(heads=of_heads, proj=nn.Linear(D, D)), ln1=nn.LayerNorm(D))
-
-        self.token_embedding_table = nn.Embedding(V, D)
-        self.position_embedding_table = nn.Embedding(C, D)
-        self.blocks = stack(block)
-        self.ln_f, self.lm_head = nn.LayerNorm(D), nn.Linear(D, V)
-
-    def forward(self, t):
-        x = self.token_embedding_table(t)
-        x = x + self.position_embedding_table(torch.arange(t.shape[1]))
-        for block in self.blocks:
-            y = block.ln1(x)
-            each = [attend(h.query(y), h.key(y), h.value(y)) for h in block.sa.heads]
-            x = x + block.sa.proj(torch.cat(each, -1))
-        return self.lm_head(self.ln_f(x))
-
-
-class Raschka(nn.Module):
-    """After *Build a Large Language Model (From Scratch)*, chapter 4, without its MLPs."""
-
-    config = {"vocab_size": V, "context_length": C, "emb_dim": D, "n_heads": H, "n_layers": N,
-              "drop_rate": 0.1, "qkv_bias": False}  # fmt: skip
-
-    class LayerNorm(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.scale, self.shift = nn.Parameter(torch.ones(D)), nn.Parameter(torch.zeros(D))
-
-        def forward(self, x):
-            return F.layer_norm(x, (D,), self.scale, self.shift)
-
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            names = ("W_query", "W_key", "W_value")
-            self.att = made(
-                **{x: nn.Linear(D, D, bias=False) for x in names}, out_proj=nn.Linear(D, D)
-            )
-            self.att.register_buffer("mask", torch.ones(C, C).triu(1))
-            self.norm1 = Raschka.LayerNorm()
-
-        def forward(self, x):
-            a, y = self.att, self.norm1(x)
-            return x + a.out_proj(mixed(a.W_query(y), a.W_key(y), a.W_value(y)))
-
-    def __init__(self):
-        super().__init__()
-        self.tok_emb, self.pos_emb = nn.Embedding(V, D), nn.Embedding(C, D)
-        self.trf_blocks = nn.Sequential(*(self.Block() for _ in range(N)))
-        self.final_norm, self.out_head = self.LayerNorm(), nn.Linear(D, V, bias=False)
-
-    def forward(self, t):
-        x = self.tok_emb(t) + self.pos_emb(torch.arange(t.shape[1]))
-        return self.out_head(self.final_norm(self.trf_blocks(x)))
-
-
-class Transposed(nn.Module):
-    """As in GPT-2 of Hugging Face: every matrix of the layers is [in, out]."""
-
-    config = {"n_head": H}
-
-    def __init__(self):
-        super().__init__()
-
-        def conv1d(n):
-            return made(weight=(D, n), bias=(n,))
-
-        def block():
-            attn = made(c_attn=conv1d(3 * D), c_proj=conv1d(D))
-            return made(ln_1=nn.LayerNorm(D), attn=attn)
-
-        self.wte, self.wpe = nn.Embedding(V, D), nn.Embedding(C, D)
-        self.h, self.ln_f = stack(block), nn.LayerNorm(D)
-
-    def forward(self, t):
-        x = self.wte(t) + self.wpe(torch.arange(t.shape[1]))
-        for b in self.h:
-            c = b.attn.c_attn
-            z = mixed(*(b.ln_1(x) @ c.weight + c.bias).chunk(3, -1))
-            x = x + z @ b.attn.c_proj.weight + b.attn.c_proj.bias
-        return self.ln_f(x) @ self.wte.weight.T
-
-
-class Bare(nn.Module):
-    """Bare parameters, one of each for all heads, positions for queries and keys alone, no norm."""
-
-    config = {"positional_embedding_type": "shortformer", "normalization_type": None}
-
-    def __init__(self):
-        super().__init__()
-        self.W_E, self.W_pos = nn.Parameter(torch.empty(V, D)), nn.Parameter(torch.empty(C, D))
-        for name in ("wq", "wk", "wv", "wo"):
-            shape = (H, D, 5) if name == "wo" else (H, 5, D)
-            each = nn.ParameterList(nn.Parameter(torch.empty(shape)) for _ in range(N))
-            setattr(self, name, each)
-        self.W_U = nn.Parameter(torch.empty(D, V))
-
-    def forward(self, t):
-        x, p = self.W_E[t], self.W_pos[: t.shape[1]]
-        for q, k, v, o in zip(self.wq, self.wk, self.wv, self.wo, strict=True):
-            pairs = ((x + p, q), (x + p, k), (x, v))
-            read = [torch.einsum("bpd,hed->bhpe", y, W) for y, W in pairs]
-            x = x + torch.einsum("bhpe,hde->bpd", attend(*read), o)
-        return x @ self.W_U
-
-
-class BareSquare(nn.Module):
-    """Bare square parameters, used as x @ W: nothing tells that but one line."""
-
-    config = PLAIN
-    names = {
-        f"blocks.{{layer}}.attn.W_{x.upper()}": f"W_{x}.{{layer}} d_model (head d_head)"
-        for x in "qkv"
-    } | {"blocks.{layer}.attn.W_O": "W_o.{layer} (head d_head) d_model"}
-
-    def __init__(self):
-        super().__init__()
-        self.embedding = nn.Parameter(torch.empty(V, D))
-        self.positions = nn.Parameter(torch.empty(C, D))
-        for name in ("W_q", "W_k", "W_v", "W_o"):
-            setattr(self, name, nn.ParameterList(nn.Parameter(torch.empty(D, D)) for _ in range(N)))
-        self.unembedding = nn.Parameter(torch.empty(D, V))
-
-    def forward(self, t):
-        x = self.embedding[t] + self.positions[: t.shape[1]]
-        for q, k, v, o in zip(self.W_q, self.W_k, self.W_v, self.W_o, strict=True):
-            x = x + mixed(x @ q, x @ k, x @ v) @ o
-        return x @ self.unembedding
-
-
-class MultiheadAttention(nn.Module):
-    """torch.nn's own attention."""
-
-    config = {"num_heads": H}
-
-    def __init__(self):
-        super().__init__()
-        self.embed, self.pos = nn.Embedding(V, D), nn.Parameter(torch.empty(1, C, D))
-
-        def layer():
-            attention = nn.MultiheadAttention(D, H, batch_first=True)
-            return made(self_attn=attention, norm1=nn.LayerNorm(D))
-
-        self.layers = stack(layer)
-        self.norm, self.head = nn.LayerNorm(D), nn.Linear(D, V)
-
-    def forward(self, t):
-        x = self.embed(t) + self.pos[:, : t.shape[1]]
-        later = torch.ones(t.shape[1], t.shape[1]).triu(1).bool()
-        for layer in self.layers:
-            y = layer.norm1(x)
-            x = x + layer.self_attn(y, y, y, attn_mask=later, need_weights=False)[0]
-        return self.head(self.norm(x))
-
-
-class ByHead(nn.Module):
-    """Interleaved as in GPT-NeoX, rotary in halves, with a saved table of angles."""
-
-    config = {"num_attention_heads": H, "rotary_adjacent_pairs": False, "rotary_emb_base": 10000,
-              "layer_norm_eps": 1e-5}  # fmt: skip
-
-    def __init__(self):
-        super().__init__()
-
-        def layer():
-            attention = made(query_key_value=nn.Linear(D, 3 * D), dense=nn.Linear(D, D))
-            attention.rotary_emb = nn.Module()
-            attention.rotary_emb.register_buffer("inv_freq", torch.ones(E // 2))
-            return made(input_layernorm=nn.LayerNorm(D), attention=attention)
-
-        self.gpt_neox = made(
-            embed_in=nn.Embedding(V, D), layers=stack(layer), final_layer_norm=nn.LayerNorm(D)
-        )
-        self.embed_out = nn.Linear(D, V, bias=False)
-
-    def forward(self, t):
-        x = self.gpt_neox.embed_in(t)
-        for layer in self.gpt_neox.layers:
-            a = layer.attention
-            q, k, v = heads(a.query_key_value(layer.input_layernorm(x))).chunk(3, -1)
-            x = x + a.dense(joined(attend(turned(q, False), turned(k, False), v)))
-        return self.embed_out(self.gpt_neox.final_layer_norm(x))
-
-
-class Llama(nn.Module):
-    """Grouped keys, RMS norms, rotary in halves, sharded."""
-
-    config = {"num_attention_heads": H, "num_key_value_heads": 2, "rms_norm_eps": 1e-3, "model_type": "llama",
-              "rope_theta": 500.0, "tie_word_embeddings": False, "max_position_embeddings": C}  # fmt: skip
-
-    def __init__(self):
-        super().__init__()
-
-        def layer():
-            sizes = {"q_proj": D, "k_proj": 2 * E, "v_proj": 2 * E, "o_proj": D}
-            matrices = {name: nn.Linear(D, n, bias=False) for name, n in sizes.items()}
-            return made(self_attn=made(**matrices), input_layernorm=nn.RMSNorm(D, eps=1e-3))
-
-        norm = nn.RMSNorm(D, eps=1e-3)
-        self.model = made(embed_tokens=nn.Embedding(V, D), layers=stack(layer), norm=norm)
-        self.lm_head = nn.Linear(D, V, bias=False)
-
-    def forward(self, t):
-        x = self.model.embed_tokens(t)
-        for layer in self.model.layers:
-            a, y = layer.self_attn, layer.input_layernorm(x)
-            q, k, v = heads(a.q_proj(y)), heads(a.k_proj(y), 2), heads(a.v_proj(y), 2)
-            k, v = (z.repeat_interleave(2, 1) for z in (turned(k, False, 500.0), v))
-            x = x + a.o_proj(joined(attend(turned(q, False, 500.0), k, v)))
-        return self.lm_head(self.model.norm(x))
-
-
-class TransformerLens(nn.Module):
-    """Its names and shapes, buffers and biases."""
-
-    config = {"n_layers": N, "n_heads": H, "d_model": D, "d_head": E, "n_ctx": C, "d_vocab": V, "attn_only": True,
-              "normalization_type": "LNPre", "positional_embedding_type": "standard", "eps": 1e-5}  # fmt: skip
-
-    def __init__(self):
-        super().__init__()
-
-        def block():
-            shapes = {f"W_{x}": (H, D, E) for x in "QKV"} | {f"b_{x}": (H, E) for x in "QKV"}
-            attn = made(**shapes, W_O=(H, E, D), b_O=(D,))
-            attn.register_buffer("mask", torch.ones(C, C).tril().bool())
-            attn.register_buffer("IGNORE", torch.tensor(-torch.inf))
-            return made(attn=attn)
-
-        self.embed, self.pos_embed = made(W_E=(V, D)), made(W_pos=(C, D))
-        self.blocks, self.unembed = stack(block), made(W_U=(D, V), b_U=(V,))
-
-    def forward(self, t):
-        x = self.embed.W_E[t] + self.pos_embed.W_pos[: t.shape[1]]
-        for block in self.blocks:
-            a, y = block.attn, F.layer_norm(x, (D,))
-            pairs = ((a.W_Q, a.b_Q), (a.W_K, a.b_K), (a.W_V, a.b_V))
-            q, k, v = (torch.einsum("bpd,hde->bhpe", y, W) + b[:, None] for W, b in pairs)
-            x = x + torch.einsum("bhpe,hed->bpd", attend(q, k, v), a.W_O) + a.b_O
-        return F.layer_norm(x, (D,)) @ self.unembed.W_U + self.unembed.b_U
-
-
-class OneLayer(nn.Module):
-    """No number in any name, no position, three letters in another order, packed in blocks; wide heads."""
-
-    config = {"heads": 2, "normalization_type": None, "positional_embedding_type": "none"}
-    names = {"blocks.{layer}.attn.W_KQV": "mix.kqv.weight (qkv head d_head) d_model"}
-
-    def __init__(self):
-        super().__init__()
-        self.lookup, self.to_logits = nn.Embedding(V, D), nn.Linear(D, V)
-        self.mix = made(kqv=nn.Linear(D, 3 * 24), combine=nn.Linear(24, D, bias=False))
-
-    def forward(self, t):
-        x = self.lookup(t)
-        k, q, v = self.mix.kqv(x).chunk(3, -1)
-        return self.to_logits(x + self.mix.combine(mixed(q, k, v, 2)))
-
-
-class Numbered(nn.Module):
-    """Numbers at the ends of words, from one; a joined matrix of keys and values; no last norm."""
-
-    config = {"n_head": H, "norm_first": True, "eps": 1e-5}
-    names = {"blocks.{layer}.attn.W_KV": "attn{layer}.kv.weight (qkv head d_head) d_model"}
-
-    def __init__(self):
-        super().__init__()
-        self.tokens, self.places = nn.Embedding(V, D), nn.Parameter(torch.empty(C, D))
-        for i in (1, 2):
-            attn = made(q=nn.Linear(D, 20), kv=nn.Linear(D, 40), out=nn.Linear(20, D))
-            setattr(self, f"attn{i}", attn)
-            setattr(self, f"norm{i}", nn.LayerNorm(D))
-        self.readout = nn.Linear(D, V)
-
-    def forward(self, t):
-        x = self.tokens(t) + self.places[: t.shape[1]]
-        for i in (1, 2):
-            a, y = getattr(self, f"attn{i}"), getattr(self, f"norm{i}")(x)
-            x = x + a.out(mixed(a.q(y), *a.kv(y).chunk(2, -1)))
-        return self.readout(x)
-
-
-class Kernels(nn.Module):
-    """As Flax names and shapes them: kernels [in, head, d_head] and [head, d_head, out]."""
-
-    config = PLAIN
-
-    def __init__(self):
-        super().__init__()
-        shapes = {
-            "token_embed/embedding": (V, D),
-            "pos_embed/embedding": (C, D),
-            "logits/kernel": (D, V),
-        }
-        for i in range(N):
-            at = f"layer_{i}/attention/"
-            for x in ("query", "key", "value"):
-                shapes |= {f"{at}{x}/kernel": (D, H, 6), f"{at}{x}/bias": (H, 6)}
-            shapes |= {f"{at}out/kernel": (H, 6, D), f"{at}out/bias": (D,)}
-        self.flat = nn.ParameterDict({name: torch.empty(shape) for name, shape in shapes.items()})
-
-    def state_dict(self):
-        return {name.removeprefix("flat."): W for name, W in super().state_dict().items()}
-
-    def forward(self, t):
-        p = self.flat
-        x = p["token_embed/embedding"][t] + p["pos_embed/embedding"][: t.shape[1]]
-        for i in range(N):
-            at = f"layer_{i}/attention/"
-            q, k, v = (
-                torch.einsum("bpd,dhe->bhpe", x, p[f"{at}{n}/kernel"]) + p[f"{at}{n}/bias"][:, None]
-                for n in ("query", "key", "value")
-            )
-            z = torch.einsum("bhpe,hed->bpd", attend(q, k, v), p[at + "out/kernel"])
-            x = x + z + p[at + "out/bias"]
-        return x @ p["logits/kernel"]
-
-
-class Stacked(nn.Module):
-    """One tensor for all layers, heads inside, rotary in pairs, RMS norm before heads and at the end."""
-
-    config = {"n_layers": N, "rope_theta": 10000.0, "rotary_adjacent_pairs": True, "eps": 1e-6}
-
-    def __init__(self):
-        super().__init__()
-        for name, shape in (("wq", (N, H, D, 6)), ("wk", (N, H, D, 6)), ("wv", (N, H, D, 6)), ("wo", (N, H, 6, D)),
-                            ("rms_g", (N, D)), ("final_rms_g", (D,)), ("tok_emb", (V, D)), ("head", (V, D))):  # fmt: skip
-            self.register_parameter(name, nn.Parameter(torch.empty(shape)))
-
-    def forward(self, t):
-        x = self.tok_emb[t]
-        for q, k, v, o, g in zip(self.wq, self.wk, self.wv, self.wo, self.rms_g, strict=True):
-            y = F.rms_norm(x, (D,), g, 1e-6)
-            q, k, v = (torch.einsum("bpd,hde->bhpe", y, W) for W in (q, k, v))
-            x = x + torch.einsum("bhpe,hed->bpd", attend(turned(q, True), turned(k, True), v), o)
-        return F.rms_norm(x, (D,), self.final_rms_g, 1e-6) @ self.head.T
-
-
-STYLES = [NanoGPT, LectureHeads, Raschka, Transposed, Bare, BareSquare, MultiheadAttention, ByHead, Llama,
-          TransformerLens, OneLayer, Numbered, Kernels, Stacked]  # fmt: skip
-TOKENS = torch.randint(0, V, (3, C), generator=torch.Generator().manual_seed(2))
-
-
-def drawn(style, seed=0):
-    """A module with no bias zero and no gain one, and patterns that are not flat."""
-    generator = torch.Generator().manual_seed(seed)
-    module = style()
-    with torch.no_grad():
-        for W in module.parameters():
-            vector = W.ndim < 2
-            W.copy_(
-                torch.randn(W.shape, generator=generator) * (0.3 if vector else 0.5) + vector * 0.5
-            )
-    return module.eval()
-
-
-def agrees(model, module):
-    with torch.no_grad():
-        expected = module(TOKENS)
-        off = (model(TOKENS) - expected).abs().max()
-    assert off < 1e-4 * expected.abs().max(), off
-
-
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("prefix", ["", "_orig_mod.", "net.inner."])
-def test_a_module_as_its_author_wrote_it_loads_exactly_with_at_most_eight_lines(style, prefix):
-    module = drawn(style)
-    names = {part: prefix + name for part, name in getattr(style, "names", {}).items()}
-    state = {prefix + name: W for name, W in module.state_dict().items()}
-    agrees(own_model.load(state, style.config, names=names), module)
+@pytest.mark.parametrize("style", styles.STYLES)
+@pytest.mark.parametrize("prefix", ["", "module._orig_mod.", "net.inner."])
+def test_a_model_as_its_author_wrote_it_loads_exactly_with_at_most_eight_lines(style, prefix):
+    state, forward, config, names = written(style)
+    named = {part: prefix + name for part, name in names.items()}
+    state = {prefix + name: W for name, W in state.items()}
+    agrees(own_model.load(state, config, names=named), forward)
     assert len(names) <= 8
+    if names:
+        assert "names = {" in refused("(?s)The tensors:.*settles it", state, config)
+
+
+@pytest.mark.parametrize(
+    ("style", "pairs"),
+    [
+        (styles.transposed, [(".weight", ".w"), (".bias", ".b")]),
+        (styles.llama, [("self_attn", "rotary_attention")]),
+        (styles.raschka, [("att.", "causal_mask_attention.")]),
+        (styles.llama, [("model.layers.", "blk."), ("self_attn", "attn"), ("input_layernorm", "attn_norm")]),
+        (styles.nanogpt, [("h.1.", "h.11."), ("h.0.", "h.10.")]),
+    ],
+)  # fmt: skip
+def test_other_words_for_the_same_are_read_too(style, pairs):
+    state, forward, config, _ = written(style)
+    agrees(own_model.load(renamed(state, *pairs), config | {"n_layers": N}), forward)
+
+
+@pytest.mark.parametrize("style", [styles.nanogpt, styles.by_head])
+def test_a_tied_model_that_has_one_of_both_names_loads(style):
+    state, forward, config, names = written(style)
+    if style is styles.nanogpt:
+        del state["transformer.wte.weight"]
+    else:
+        state["gpt_neox.embed_in.weight"].copy_(state.pop("embed_out.weight"))
+        state["embed_out.weight"] = state.pop("gpt_neox.embed_in.weight")
+    tied = {"tie_word_embeddings": True}
+    agrees(own_model.load(state, config | tied, names=names), forward)
+    refused("_embeddings is False", state, config | {"tie_word_embeddings": False}, names=names)
+
+
+def test_shards_are_read_together_by_folder_index_or_any_of_them(tmp_path):
+    state, forward, config, _ = written(styles.llama)
+    names = [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
+    where = {name: names[i % 2] for i, name in enumerate(state)}
+    for shard in names:
+        part = {n: W.clone() for n, W in state.items() if where[n] == shard}
+        save_file(part, tmp_path / shard)
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": where}))
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    for source in (tmp_path, index, tmp_path / names[1]):
+        agrees(own_model.load(source), forward)
+    (tmp_path / names[0]).rename(tmp_path / "elsewhere")
+    refused(rf"names 2 shards, but \['{names[0]}'\] are not there", index, None)
+    index.unlink()
+    refused("is one of several shards, and their index", tmp_path / names[1], None)
+
+
+SIZES = {
+    "n_layers": 12, "num_hidden_layers": 12, "n_head": 8, "num_key_value_heads": 2, "n_kv_heads": 2,
+    "d_model": 32, "hidden_size": 32, "head_dim": 8, "d_mlp": 64, "intermediate_size": 64,
+    "vocab_size": 50257, "d_vocab_out": 7, "block_size": 1024, "max_position_embeddings": 1024,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_size_is_compared_with_the_weights_under_every_name(name):
+    state, forward, config, _ = written(styles.multihead)
+    right = {"n_layers": N, "num_hidden_layers": N, "n_head": H, "d_model": D, "hidden_size": D,
+             "vocab_size": V, "block_size": C, "max_position_embeddings": C}  # fmt: skip
+    if name in right:
+        agrees(own_model.load(state, config | {name: right[name]}), forward)
+    refused(f"{SIZES[name]}|cannot be|no use|layouts", state, config | {name: SIZES[name]})
+
+
+UNDECIDED = {
+    "joined, packed somehow": (styles.nanogpt, [("c_attn", "mixing_qkv")], "2 layouts", "(head qkv d_head) d_model"),
+    "bare and square": (styles.bare_square, [], "2 layouts", "d_model (head d_head)"),
+    "keys and values, packed somehow": (styles.numbered, [], "2 layouts", "(head qkv d_head) d_model"),
+    "grouped, packed somehow": (styles.phi, [], "2 layouts", "(qkv head d_head) d_model"),
+    "heads by number": (styles.by_number, [], "several tensors are W_Q", "W_q_{layer}_{head}"),
+    "an odd vector": (styles.lecture, [("ln1.weight", "ln1.sigma"), ("ln1.bias", "ln1.mu")], "nothing tells", '"blocks.{layer}.ln1.w"'),
+    "tokens and outputs alike": (styles.raschka, [("tok_emb", "first"), ("out_head", "second")], "nothing tells", "W_E"),
+    "letters of no kind": (styles.raschka, [("W_query", "m1"), ("W_key", "m2"), ("W_value", "m3")], "for sure", "W_Q"),
+    "queries and keys as one": (styles.bare_square, [("W_k.", "W_qk."), ("W_q.", "other.")], "W_K for sure", "W_Q"),
+    "a norm behind": (styles.raschka, [("norm1", "post_norm")], "nothing tells", '"blocks.{layer}.ln1.w"'),
+    "a norm of tokens": (styles.raschka, [("final_norm", "emb_norm")], "nothing tells", '"ln_final.w"'),
+    "a gain without a norm": (styles.raschka, [("norm1.scale", "ls1.gamma"), ("norm1.shift", "ls1.beta")], "nothing tells", "ln1.w"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNDECIDED)
+def test_what_is_not_decided_is_refused_with_every_tensor_and_a_line_that_settles_it(case):
+    style, pairs, said, line = UNDECIDED[case]
+    state, _, config, _ = written(style)
+    state = renamed(state, *pairs)
+    message = refused("The tensors:", state, config)
+    assert said in message.splitlines()[0] and line in message.partition("settles it")[2], message
+    for name in state:
+        pattern = re.escape(re.sub(r"\d+", "#", name)).replace(r"\#", r"[\w{}]+")
+        assert re.search(pattern, message) or re.search(r"mask|tril|attn\.bias", name)
+
+
+@pytest.mark.parametrize(
+    ("style", "without", "said"),
+    [
+        (styles.raschka, "n_heads", "no shape says how many heads there are: config="),
+        (styles.raschka, "eps", "what is added before the root: say eps"),
+        (styles.llama, "rms_norm_eps", "norms have gains without biases.*'RMS', 'LN'"),
+        (styles.by_head, "rotary_adjacent_pairs", "say rotary_adjacent_pairs in the config, true for the"),
+        (styles.bare_square, "normalization_type", "whether there is a norm without gains"),
+        (styles.bare, "positional_embedding_type", "'standard', 'shortformer'"),
+        (styles.one_layer, "positional_embedding_type", "'none', 'rotary'"),
+        (styles.numbered, "norm_first", "they could stand behind attention as well"),
+    ],
+)  # fmt: skip
+def test_what_no_weight_tells_is_asked_for(style, without, said):
+    state, _, config, names = written(style)
+    refused(said, state, {k: v for k, v in config.items() if k != without}, names=names)
+
+
+ODD = {
+    "query norms": ({"trf_blocks.{}.att.q_norm.weight": (4,)}, "q_norm.weight .*nothing tells"),
+    "query norms of all": ({"trf_blocks.{}.att.q_norm.weight": (D,)}, "q_norm.weight .*nothing tells"),
+    "a second norm": ({"trf_blocks.{}.norm2.scale": (D,)}, "several tensors are ln1.w"),
+    "a temperature": ({"trf_blocks.{}.att.temperature": (1,)}, "nothing tells"),
+    "sinks": ({"trf_blocks.{}.att.sinks": (H,)}, "nothing tells"),
+    "a norm of tokens": ({"emb_norm.scale": (D,), "emb_norm.shift": (D,)}, "emb_norm.* nothing tells"),
+    "types": ({"token_type.weight": (2, D)}, "several tensors are W_E|nothing tells"),
+    "values of tokens": ({"value_embeds.weight": (V, D)}, "several tensors are W_E"),
+    "distances": ({"trf_blocks.{}.att.rel_bias": (H, C, C)}, "W_O for sure"),
+    "angles": ({"rotary.inv_freq": (2,)}, "angles of rotary positions.* but positions are 'standard'"),
+    "a key more": ({"trf_blocks.{}.att.bias_k": (1, 1, D)}, "bias_k .*nothing tells"),
+    "a mask of weights": ({"trf_blocks.{}.att.local_mask": (C, C)}, "not the one with which"),
+    "MLPs": ({"trf_blocks.{}.fc1.weight": (64, D), "trf_blocks.{}.fc2.weight": (D, 64)}, r"(?s)MLPs, .*repeats.predictions"),
+    "MLPs by other names": ({"trf_blocks.{}.in.weight": (64, D), "trf_blocks.{}.back.weight": (D, 64)}, "MLPs, "),
+    "a gate": ({"trf_blocks.{}.gate.weight": (D, D)}, "MLPs, "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_what_no_model_here_has_is_refused(case):
+    state, _, config, _ = written(styles.raschka)
+    extra, said = ODD[case]
+    for name, shape in extra.items():
+        state |= {name.format(i): torch.randn(shape) for i in range(N)}
+    refused(said, state, config)
+
+
+@pytest.mark.parametrize("mask", [torch.ones(C, C), torch.ones(C, C).triu(-2).tril()])
+def test_a_mask_that_is_not_causal_is_refused(mask):
+    state, _, config, _ = written(styles.nanogpt)
+    refused("is a mask, but not", state | {"transformer.h.1.attn.bias": mask.bool()[None]}, config)
+
+
+def test_layers_that_are_missing_are_named():
+    state, forward, config, _ = written(styles.multihead)
+    later = renamed(state, ("layers.1", "layers.2"))
+    refused(r"layers are \[0, 2\] by their names, and there may be others", later, config)
+    agrees(own_model.load(later, config | {"n_layers": N}), forward)
+    del state["layers.1.self_attn.in_proj_weight"]
+    refused(r"layers are \[0, 1\], but .*in_proj_weight is there for", state, config)
+
+
+def test_masks_counts_and_angles_are_no_weights():
+    state, forward, config, names = written(styles.by_head)
+    at = "gpt_neox.layers.0.attention."
+    more = {"position_ids": torch.arange(C), "freqs_cis": torch.ones(C, 2) + 0j, "rope.cos_cached": torch.ones(C, E),
+            at + "masked_bias": torch.tensor(-1e9), at + "bias": torch.ones(1, 1, C, C).tril().bool(),
+            "causal": torch.full((C, C), -torch.inf).triu(1)}  # fmt: skip
+    agrees(own_model.load(state | more, config, names=names), forward)
+    odd = state | {"W": torch.ones(D, D).to(torch.int8)}
+    refused(r"W is torch.int8 but must be of real numbers", odd, config, names=names)
+
+
+def test_a_check_confirms_a_reading_or_says_where_it_leaves():
+    state, forward, config, _ = written(styles.raschka)
+    own = own_model.load(state, config)
+    logits, stream = forward(TOKENS), own.trace(TOKENS).residual
+    own_model.load(state, config, check=(TOKENS, logits, stream))
+    for layer in range(N):
+        name = f"trf_blocks.{layer}.att.out_proj.weight"
+        wrong = state | {name: -state[name]}  # as if it were another matrix
+        left = f"the stream leaves the check's after layer {layer}"
+        refused(left, wrong, config, check=(TOKENS, logits, stream))
+    refused("logits are off by .*: a third of the check", wrong, config, check=(TOKENS, logits))
+
+
+def test_names_may_come_in_a_file_or_in_the_config(tmp_path):
+    state, forward, _, names = written(styles.bare_square)
+    (tmp_path / "names.json").write_text(json.dumps(names))
+    agrees(own_model.load(state, PLAIN, names=tmp_path / "names.json"), forward)
+    agrees(own_model.load(state, PLAIN | {"names": names}), forward)
+    refused(
+        "names has x for .*, but no tensor is called so", state, PLAIN, names={"embed.W_E": "x"}
+    )
+    refused("names has 'e', but parts are called", state, PLAIN, names={"e": "embedding"})
+    twice = {"blocks.{layer}.attn.W_Q": ["W_q.0", "W_q.1"]}
+    refused("several tensors for W_Q", state, PLAIN, names=twice)

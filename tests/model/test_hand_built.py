@@ -3,16 +3,13 @@ import torch
 
 from transformer_circuits.analysis import (
     composition,
-    copying_scores,
     expansion,
     heads,
     induction,
     path_patching,
     patterns,
-    repeats,
 )
 from transformer_circuits.model import hand_built
-from transformer_circuits.model.config import ModelConfig
 
 N_VOCAB, N_CTX = 23, 41
 
@@ -93,21 +90,3 @@ def test_the_pointer_does_induction_by_q_composition(copies):
     logits = path_patching.without_edge(model, model.trace(tokens), "Q", (1, 0), (0, 0))
     cut = logits.argmax(dim=-1) % N_VOCAB
     assert float((cut[:, 21:-1] == copies[:, 22:]).double().mean()) < 0.2
-
-
-def test_induction_in_few_dimensions_is_found_among_random_heads(generator):
-    """997 tokens in 48 dimensions."""
-    shape = ModelConfig(2, 3, 200, 48, n_vocab=997, n_ctx=90, position_base=100.0)
-    model = hand_built.induction_in_few_dimensions(shape, generator=generator)
-    drawn = torch.stack([torch.randperm(996, generator=generator)[:40] + 1 for _ in range(4)])
-    found, tokens = repeats.predictions(model, drawn), repeats.copies(drawn)
-    assert found.right_first()[1] > 0.99 > 0.1 > found.right_first()[0]
-    first, second = model.trace(tokens).patterns
-    assert patterns.by_distance(first, 2)[:, 1].argmax() == 2
-    matching = induction.prefix_matching_score(second, tokens)
-    assert matching[2] > 0.99 and matching[:2].max() < 0.1
-    ov, through = heads.full_ov(model, (1, 2)), composition.matching(model, (1, 2), (0, 2))
-    assert min(copying_scores.positivity(c.eigenvalues()) for c in (ov, through)) > 0.999
-    assert composition.top_pairs(composition.scores(model, "K", basis="stored")) == [
-        ((1, 2), (0, 2))
-    ]

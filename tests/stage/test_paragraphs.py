@@ -140,6 +140,8 @@ def test_what_unfolds_comes_with_its_numbers():
     assert len(board["result"]["writers"]) == 13
     assert column["result"]["column"]["head"] == "1.2"
     assert [one["state"]["after"] for one in training["known"]][-2:] == [935, None]
+    moments = [one["moment"] for one in training["known"]]
+    assert moments[1] == "after 1.6 million tokens" and moments[-1] == "at the end of training"
     assert "result" not in training and again is None
     assert [one["state"]["seed"] for one in unsure["known"]] == [0, 1, 2]
 

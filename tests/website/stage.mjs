@@ -2,7 +2,7 @@
 // for each model, and asked.json.
 import { readFileSync } from "node:fs";
 import { complete, fileOf, MODELS, parse, write } from "../../website/stage/code.js";
-import { add, run, vocabulary } from "../../website/stage/engine.js";
+import { add, pass, run, vocabulary } from "../../website/stage/engine.js";
 import { decide } from "../../website/stage/marks.js";
 import { drawn, finders, wholeOf } from "../../website/stage/shown.js";
 
@@ -15,6 +15,16 @@ const tried = (work) => {
     return { message, column };
   }
 };
+
+// Every logit at the place looked from and before each piece, as the bytes of float32.
+function predicted(state, { at, pieces }) {
+  const { model, done } = pass(state);
+  const { n_vocab } = model.config;
+  return [at, ...pieces.map(({ place }) => place)].map((place) => {
+    const row = done.logits.subarray(place * n_vocab, (place + 1) * n_vocab);
+    return Buffer.from(row.buffer, row.byteOffset, row.byteLength).toString("base64");
+  });
+}
 
 const { states = [], lines = [], carets = [] } = read("asked");
 if (states.length) vocabulary(read("vocabulary"));
@@ -29,8 +39,10 @@ const answers = states.map(({ state, opens, conditions, given }) => {
   return tried(() => {
     const result = given ?? run(state, { opens, conditions });
     const verdicts = conditions.map((condition) => decide(condition, result, state));
-    const heads = given ? [] : drawn(state, result, finders(run(wholeOf(state))));
-    return { result, verdicts, heads };
+    if (given) return { result, verdicts };
+    const logits = predicted(state, result);
+    const heads = drawn(state, result, finders(run(wholeOf(state))));
+    return { result, verdicts, heads, logits };
   });
 });
 const parsed = lines.map((line) =>

@@ -18,7 +18,7 @@ WORDS = "<p>What comes below, so that there is something to scroll.</p>" * 30
 
 
 def told(monkeypatch) -> str:
-    """Three paragraphs of a story, the first of which brings the stage, as cells put them out."""
+    """Five paragraphs of a story, the first of which brings the stage, as cells put them out."""
     monkeypatch.setenv(files.IN_BOOK, "1")
     stage.paragraphs.new_page()
     shown = [
@@ -39,6 +39,7 @@ def told(monkeypatch) -> str:
             none=stage.likely("no piece", below=0.5),
             there=stage.looks("0.4", to="before", above=0.5),
         ),
+        stage.step(two_layers.after(200).read(LINE), "As it was once.", opens="training"),
         stage.step(two_layers.read(LINE, at="al"), "Who says *d*?", opens="board"),
     ]
     return "".join(
@@ -47,9 +48,9 @@ def told(monkeypatch) -> str:
     )
 
 
-def live() -> str:
-    """The live page's stage, as the book builds it."""
-    text = (ROOT / "chapters" / "browser" / "live-model.md").read_text("utf-8")
+def staged(path: str) -> str:
+    """The first stage of a page, as the book builds it."""
+    text = (ROOT / path).read_text("utf-8")
     title, mode, code = re.search(r"```{stage} (.*)\n:mode: (\w+)\n(.*)\n```", text).groups()
     directive = SimpleNamespace(content=[code], arguments=[title], options={"mode": mode})
     [node] = cross_references.Stage.run(directive)
@@ -64,11 +65,16 @@ def hunt() -> str:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """A folder with a page of each kind: story.html, live.html, hunt.html."""
+    """A folder with a page of each kind: story.html, live.html, slide.html, hunt.html."""
     folder = tmp_path_factory.mktemp("site")
     assets._serve(SimpleNamespace(outdir=folder, builder=SimpleNamespace(format="html", name="")))
     with pytest.MonkeyPatch.context() as patch:
-        bodies = {"story": told(patch) + WORDS, "live": live(), "hunt": hunt()}
+        bodies = {
+            "story": told(patch) + WORDS,
+            "live": staged("chapters/browser/live-model.md"),
+            "slide": staged("seminar/slides.md"),
+            "hunt": hunt(),
+        }
     for name, body in bodies.items():
         mark = next(mark for mark in assets.NEEDED_BY if "strip" in mark and mark in body)
         needed = [f"_static/{script}" for script in assets.NEEDED_BY[mark]]

@@ -16,8 +16,7 @@ from website import assets
 from website.live import weights
 
 ASKED = """
-import { circuit, writers } from "%(stage)s/asked.js";
-import { add, run, vocabulary } from "%(stage)s/engine.js";
+import { add, circuit, run, vocabulary, writers } from "%(stage)s/engine.js";
 let text = "";
 for await (const part of process.stdin) text += part;
 const { packed, known, texts, asked } = JSON.parse(text);

@@ -7,6 +7,9 @@ from conftest import barriers, painted, resized
 from playwright.sync_api import expect
 from stage_pages import LINE, READY, site  # noqa: F401
 
+from transformer_circuits.figures.values import percent
+from transformer_circuits.stage import one_layer
+
 pytestmark = pytest.mark.browser
 WHOLE = f'two_layers.read("{LINE}")'
 
@@ -83,7 +86,8 @@ def test_what_is_touched_is_the_readers_until_the_text_leads_again(page):
     page.wait_for_function("decodeURIComponent(location.hash).includes('0.4')")
     scrolled(page, 2)
     expect(code(page)).to_have_value(changed)
-    expect(page.locator(".step").nth(2).locator(".sign")).to_have_text(["✓", "–"])
+    signs = page.locator(".step").nth(2).locator(".sign")
+    expect(signs).to_have_text(["✓", re.compile(r"^–\s0\.4 off$")])
     address = page.url
     page.goto("about:blank")
     page.goto(address)
@@ -148,8 +152,15 @@ def test_the_line_of_code_is_typed_and_says_what_it_expected(page):
     code(page).fill('two_layers.read("Zorblatina met us. Nobody knew Zorblatin")')
     page.wait_for_selector(READY)
     expect(page.locator(".said")).to_contain_text("")
-    code(page).fill('one_layer.seed(1).read("A name")')
-    expect(page.locator(".said")).to_contain_text("seed 0 alone")
+
+
+def test_a_seed_of_one_layer_comes_when_it_is_asked_for(page):
+    code(page).fill(f'one_layer.seed(1).read("{LINE}")')
+    numbers = page.locator(".likely output")
+    expected = [percent(float(p)) for p in one_layer.seed(1).read(LINE).likely]
+    expect(numbers).to_have_text(expected)
+    code(page).fill('zero_layers.seed(1).read("A name")')
+    expect(page.locator(".said")).to_contain_text("zero_layers has seed 0 alone")
 
 
 def test_a_name_whose_pieces_differ_the_second_time_is_said_so(page):
@@ -162,6 +173,20 @@ def test_a_name_whose_pieces_differ_the_second_time_is_said_so(page):
     page.wait_for_selector(READY)
     if page.evaluate("Circuits.stages[0].result.cutDifferently"):
         expect(page.locator(".said")).to_contain_text("cut into other pieces now")
+
+
+def test_a_name_of_one_piece_and_parts_of_a_character_are_said_to_be_so(page):
+    code(page).fill('two_layers.read("The old king Peter spoke, and the people heard Peter")')
+    expect(page.locator(".said")).to_contain_text(
+        re.compile(
+            r"^Peter is one piece here: there is nothing to finish\. After “Peter” it expects"
+        )
+    )
+    code(page).fill('two_layers.read("The old king 王 spoke, and the people heard 王")')
+    page.wait_for_selector(READY)
+    parts = [f"王 {k}/3" for k in (1, 2, 3)]
+    expect(page.locator(".token").filter(has_text="王")).to_have_text(parts + parts)
+    expect(page.locator(".said")).to_contain_text("Expected, before they come: 王 1/3")
 
 
 def test_it_is_played_by_keyboard_and_what_comes_is_said(page):
@@ -179,10 +204,64 @@ def test_it_is_played_by_keyboard_and_what_comes_is_said(page):
     expect(said).to_contain_text(re.compile(r"^Without 1\.0\. Expected, before they come: al \d+"))
 
 
+def test_moments_of_the_training_are_a_slide_away_in_the_unit_of_the_text(page):
+    scrolled(page, 3)
+    slider = page.get_by_label("Moment of the training")
+    expect(slider).to_have_attribute("aria-valuetext", "after 1.6 million tokens")
+    expect(page.locator(".scrubber span")).to_have_text("after 1.6 million tokens")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(code(page)).to_have_value(f'two_layers.after(325).read("{LINE}")')
+    expect(page.locator(".scrubber span")).to_have_text("after 2.7 million tokens")
+    page.keyboard.press("End")
+    expect(code(page)).to_have_value(WHOLE)
+    expect(page.locator(".scrubber span")).to_have_text("at the end of training")
+
+
+def test_on_a_slide_keys_turn_it_after_a_press_and_play_for_who_came_by_keyboard(watched, site):  # noqa: F811
+    watched.goto((site / "slide.html").as_uri())
+    watched.wait_for_selector(READY)
+    watched.evaluate(
+        "() => { window.turned = []; document.addEventListener('keydown', ({ key }) => turned.push(key)); }"
+    )
+    head(watched, "0.2").click()
+    watched.locator(".token").nth(3).click()
+    for key in ("ArrowRight", " "):
+        watched.keyboard.press(key)
+    assert watched.evaluate("turned") == ["ArrowRight", " "]
+    expect(code(watched)).to_have_value(re.compile(r'without\("0\.2"\).*at="king"'))
+    head(watched, "0.0").focus()
+    watched.keyboard.press("ArrowRight")
+    watched.keyboard.press(" ")
+    expect(code(watched)).to_have_value(re.compile(r'without\("0\.1", "0\.2"\)'))
+    assert watched.evaluate("turned") == ["ArrowRight", " "]
+
+
+@pytest.mark.parametrize("size", [(390, 844), (320, 640)])
+def test_a_phone_shows_why_a_marked_sentence_broke(page, size):
+    calm(page)
+    resized(page, *size)
+    scrolled(page, 0)
+    expect(page.locator(".said")).to_have_css("clip-path", "inset(50%)")
+    page.evaluate("document.querySelector('[data-name=\"0.2\"]').click()")
+    page.wait_for_selector(READY)
+    said = page.locator(".said")
+    expect(said).to_have_css("clip-path", "none")
+    expect(said).to_contain_text(
+        re.compile(r"^Without 0\.2\. .* look at the beginning of the line")
+    )
+    assert page.locator(".said .seen").bounding_box()["height"] <= 1
+    assert page.locator(".the-stage").bounding_box()["height"] <= 0.42 * size[1]
+    sign = page.locator(".step").first.locator(".sign")
+    expect(sign).to_have_text(re.compile("✗.* should be above"))
+    expect(sign).to_be_in_viewport(ratio=1)
+    assert sign.bounding_box()["y"] > page.locator(".the-stage").bounding_box()["height"]
+
+
 @pytest.mark.parametrize("size", [(1440, 900), (768, 1024), (390, 844), (320, 640)])
 def test_it_stays_below_the_bar_and_leaves_the_text_its_room(page, size):
     resized(page, *size)
-    for k in range(4):
+    for k in range(5):
         scrolled(page, k)
         box = page.locator(".the-stage").bounding_box()
         assert box["height"] <= (240 if size[0] > 640 else 0.42 * size[1]), k

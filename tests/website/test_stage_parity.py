@@ -1,10 +1,12 @@
 """The stage in the page and in Python: the same states, numbers and marks."""
 
+import base64
 import json
 import random
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from transformer_circuits import stage
@@ -144,8 +146,11 @@ def near(found, expected, most=1e-3):
 
 
 def compare(found, reading, opens, conditions):
-    """The page's result and marks are Python's, and both draw the looks of the same heads."""
+    """The page's logits, result and marks are Python's, and both draw the looks of the same heads."""
     assert found["heads"] == [*still.looking(reading)], reading.code
+    ours = reading.trace.logits[0, [reading.at, *reading.places]]
+    theirs = np.array([np.frombuffer(base64.b64decode(row), "<f4") for row in found["logits"]])
+    assert np.abs(theirs - ours.numpy()).max() < 1e-3, reading.code
     expected = reading.result(opens, paragraphs.asked(conditions, reading))
     result = found["result"]
     result.pop("ms")

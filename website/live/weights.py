@@ -21,7 +21,7 @@ from transformer_circuits.text import tokenizer
 
 
 def matrices(model: Transformer) -> dict[str, Float[Tensor, "row column"]]:
-    """All that the page cannot compute: the weights, and W_P where positions are no sinusoids."""
+    """Matrices that the page cannot compute: the weights, and W_P where positions are no sinusoids."""
     config = model.config
     waves = sinusoids(config.n_ctx, config.d_model, config.position_base)
     own = {} if torch.equal(model.W_P.cpu().float(), waves.float()) else {"W_P": model.W_P}

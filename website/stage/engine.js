@@ -2,12 +2,13 @@
 // Python (stage/reading.py). The model itself is the live page's.
 import { Tokenizer } from "@huggingface/tokenizers";
 import { Model } from "../live/model.js";
-import { attribution, largest, logProbability, raised } from "../live/questions.js";
+import { attribution, circuits, largest, logProbability, raised } from "../live/questions.js";
 import { fileOf } from "./code.js";
 import { again, BEGIN, bare, cutDifferently } from "./names.js";
 
 const KINDS = { queries: "Q", keys: "K", values: "V" };
 const LISTED = 8; // of the likeliest next tokens
+const SAID = 6; // of what a circuit raises, lowers, and is looked at by
 
 const models = {};
 const runs = new Map(); // the last of each model: its rows, and what it knows of a line, are used again
@@ -60,12 +61,12 @@ function kept(model, spec) {
   return done;
 }
 
-export function number(head, n_heads) {
+function number(head, n_heads) {
   const [layer, index] = head.split(".").map(Number);
   return layer * n_heads + index;
 }
 
-export const labelOf = (id) => known.labels[id];
+const labelOf = (id) => known.labels[id];
 
 // `opens`: what the stage unfolds. `conditions`: of marked sentences; `next` then has the tokens, too,
 // that they ask about.
@@ -118,7 +119,7 @@ function place(tokens, asked) {
   return found;
 }
 
-export const tokenOf = (label) => known.labels.indexOf(label.replaceAll(" ", "␣"));
+const tokenOf = (label) => known.labels.indexOf(label.replaceAll(" ", "␣"));
 
 const row = (model, done, at) =>
   done.logits.subarray(at * model.config.n_vocab, (at + 1) * model.config.n_vocab);
@@ -130,14 +131,41 @@ function rank(model, done, at, id) {
   return above;
 }
 
-// What the token at a place and then every head add to the logit of the next piece there, less the mean
-// of all logits.
-function board(model, done, at) {
+// What the token at a place and then every head add to another's logit there, less the mean of all logits.
+function added(model, done, at, token) {
   const { n_heads: H } = model.config;
-  const token = done.ids[at + 1] ?? largest(row(model, done, at), 1)[0];
   const { direct, totals } = attribution(model, done, at, token);
   const heads = totals.map((logit, k) => ({ name: `${Math.floor(k / H)}.${k % H}`, logit }));
-  return { writers: [{ name: "token", logit: direct }, ...heads], writtenFor: known.labels[token] };
+  return [{ name: "token", logit: direct }, ...heads];
+}
+
+// The same, for the next piece.
+function board(model, done, at) {
+  const token = done.ids[at + 1] ?? largest(row(model, done, at), 1)[0];
+  return { writers: added(model, done, at, token), writtenFor: known.labels[token] };
+}
+
+// The same, for any token, at the place looked from.
+export function writers(state, label) {
+  const { model, done, at } = pass(state);
+  return added(model, done, at, tokenOf(label));
+}
+
+// What a head raises and lowers when it looks at a token, and who looks at that one most; null if there is
+// no such token, with or without a space before it.
+export function circuit(state, head, label) {
+  const token = [label, `␣${label}`].map(tokenOf).find((id) => id >= 0);
+  if (token === undefined) return null;
+  const { model } = pass(state);
+  const index = number(head, model.config.n_heads);
+  const { logits, attention } = circuits(model, index, token, known.begin);
+  const listed = (values, sign = 1) =>
+    largest(
+      values.map((value) => sign * value),
+      SAID,
+    ).map((id) => [labelOf(id), values[id]]);
+  const told = { raises: listed(logits), lowers: listed(logits, -1), lookers: listed(attention) };
+  return { label: labelOf(token), ...told };
 }
 
 // What the token that a head looks at most raises, by the head's OV circuit alone; the head is that of

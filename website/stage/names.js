@@ -5,6 +5,36 @@ export const BEGIN = "◦"; // the token that opens every line
 // A token's label without the mark of the space before it.
 export const bare = (label) => label.replace(/^␣(?=.)/su, "");
 
+// How tokens are read: each without its space; of a character that takes several, each says which part it
+// is, "王 1/3".
+export function readable(labels) {
+  const shown = labels.map(bare);
+  const bytes = labels.map((label) =>
+    /^(<[\da-f]{2}>)+$/.test(label) ? label.match(/\w\w/g) : [],
+  );
+  for (let i = 0; i < labels.length; i++) {
+    const all = [];
+    for (let end = i + 1; bytes[end - 1]?.length && all.length < 4; end++) {
+      all.push(...bytes[end - 1]);
+      const text = decoded(all);
+      if (!text || end === i + 1) continue;
+      for (let k = i; k < end; k++) shown[k] = `${text} ${k - i + 1}/${end - i}`;
+      i = end - 1;
+      break;
+    }
+  }
+  return shown;
+}
+
+function decoded(bytes) {
+  try {
+    const numbers = Uint8Array.from(bytes, (one) => Number.parseInt(one, 16));
+    return new TextDecoder("utf-8", { fatal: true }).decode(numbers);
+  } catch {
+    return ""; // not a whole character
+  }
+}
+
 // The places of each word, [start, end): a token, and the tokens after it that go on with letters.
 export function words(labels) {
   const goesOn = (k) => /^\p{L}/u.test(labels[k]) && /\p{L}$/u.test(labels[k - 1]);
@@ -34,6 +64,16 @@ export function again(ids, labels) {
     if (first > 0) return { begin, end: ids.length, first };
   }
   return null;
+}
+
+// The name that ends the line, if it came before and both times is one token; else null. A name begins with
+// no small letter.
+export function inOnePiece(labels) {
+  const spelt = words(labels)
+    .slice(1)
+    .map(([start, end]) => labels.slice(start, end).map(bare).join("|"));
+  const last = spelt.pop();
+  return /^[\p{Lu}\p{Lo}]\p{L}*$/u.test(last) && spelt.includes(last) ? last : null;
 }
 
 // Whether the last word came before, letter by letter, but never in the same tokens; or is the beginning of

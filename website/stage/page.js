@@ -6,15 +6,15 @@ import { complete, fileOf, parse, write } from "./code.js";
 import { follow } from "./follow.js";
 import { Live } from "./live.js";
 import { decide } from "./marks.js";
-import { bare } from "./names.js";
-import { h } from "./parts.js";
+import { bare, inOnePiece } from "./names.js";
+import { h, listed } from "./parts.js";
 import { finders, isWhole, noteTaker, wholeOf } from "./shown.js";
 import { Strip } from "./strip.js";
 
 const Circuits = (globalThis.Circuits ??= {});
 Circuits.models ??= {};
 const HASH = "#stage=";
-const SEEDS = { two_layers: 3, one_layer: 1, zero_layers: 1 }; // those whose weights the book serves
+const SEEDS = { two_layers: 3, one_layer: 3, zero_layers: 1 }; // those whose weights the book serves
 const PATIENCE = 150; // milliseconds before it is said that an answer is not there yet
 
 // --- the engine, which all stages of a page share; nothing of it is there before it is asked ----------
@@ -69,7 +69,7 @@ class Stage {
     const state = JSON.parse(element.dataset.state);
     if (result) this.known.set(keyOf(state, element.dataset.opens), result);
     for (const one of known) this.known.set(keyOf(one.state), one.result);
-    this.moments.push(...known.map((one) => one.state));
+    this.moments.push(...known);
   }
 
   build() {
@@ -132,8 +132,19 @@ class Stage {
     );
     this.moving.append(code, this.words);
     this.figure.prepend(this.moving);
+    if (this.figure.dataset.mode === "slide") this.present();
     this.figure.addEventListener("focusout", ({ relatedTarget }) => {
       if (!this.figure.contains(relatedTarget)) this.offered.replaceChildren();
+    });
+  }
+
+  // A press leaves the keys to the slides; who comes here by keyboard has them on the stage.
+  present() {
+    this.figure.addEventListener("click", ({ detail, target }) => {
+      if (detail) target.closest("button")?.blur();
+    });
+    this.figure.addEventListener("keydown", (event) => {
+      if ([" ", "Enter", "Escape"].includes(event.key)) event.stopPropagation();
     });
   }
 
@@ -150,15 +161,20 @@ class Stage {
     return this.refresh();
   }
 
+  // Whose the state is: the reader's, or the text's.
+  own(mine) {
+    this.mine = mine;
+    this.back.hidden = !mine || Boolean(this.live);
+    this.figure.toggleAttribute("data-mine", mine);
+  }
+
   take() {
-    this.mine = true;
-    this.back.hidden = Boolean(this.live);
+    this.own(true);
     history.replaceState(null, "", HASH + encodeURIComponent(write(this.state)));
   }
 
   letFollow() {
-    this.mine = false;
-    this.back.hidden = true;
+    this.own(false);
     history.replaceState(null, "", location.pathname + location.search);
     const step = this.current();
     if (step) this.read(step);
@@ -189,8 +205,7 @@ class Stage {
       if (error.column === undefined) throw error;
       this.input.setAttribute("aria-invalid", "true");
       this.figure.dataset.refused = ""; // what is shown is of the line before
-      this.mine = true;
-      this.back.hidden = Boolean(this.live);
+      this.own(true);
       this.say(error.message, true);
       this.offer();
     }
@@ -307,11 +322,16 @@ class Stage {
     this.scrub();
     this.live?.paint();
     const { cutDifferently } = result;
-    const notice = cutDifferently ? `${otherwise(result)} ` : "";
+    const single = result.pieces.length ? null : inOnePiece(result.tokens);
+    const notice = cutDifferently
+      ? otherwise(result)
+      : single && `${single} is one piece here: there is nothing to finish.`;
     const legend = seeds.length
-      ? " Dots: three trainings; struck out where they fall on both sides of one half."
+      ? "Dots: three trainings; struck out where they fall on both sides of one half."
       : "";
-    this.say(notice + this.strip.says() + legend, cutDifferently);
+    const [done, likely, from] = this.strip.says();
+    // What the bars show, too, is not seen where there is little room.
+    this.say([notice, done, h("span", { class: "seen" }, likely), from, legend], notice);
     this.took.textContent = result.ms ? `The model ran here, in ${Math.round(result.ms)} ms.` : "";
     this.mark();
   }
@@ -324,30 +344,32 @@ class Stage {
 
   // Moments of the training, where the text unfolds them.
   scrub() {
-    const moment = ({ after }) => after ?? Infinity;
-    const same = (one) => keyOf({ ...one, after: null }) === keyOf({ ...this.shown, after: null });
+    const after = ({ state }) => state.after ?? Infinity;
+    const same = ({ state }) =>
+      keyOf({ ...state, after: null }) === keyOf({ ...this.shown, after: null });
     const all =
       this.opens === "training"
-        ? this.moments.filter(same).sort((a, b) => moment(a) - moment(b))
+        ? this.moments.filter(same).sort((a, b) => after(a) - after(b))
         : [];
     this.scrubber.hidden = all.length < 2;
     if (this.scrubber.hidden) return;
-    const at = all.findIndex((one) => one.after === this.shown.after);
+    const at = all.findIndex(({ state }) => state.after === this.shown.after);
     const [slider, said] = this.scrubber.children;
     Object.assign(slider, {
       max: all.length - 1,
       value: at,
-      oninput: () => this.go(all[slider.value], { mine: true }),
+      oninput: () => this.go(all[slider.value].state, { mine: true }),
     });
-    const { after } = this.shown;
-    said.textContent = after === null ? "at the end of training" : `after ${after} steps`;
+    said.textContent = all[at].moment;
     slider.setAttribute("aria-valuetext", said.textContent);
   }
 
-  // `notice`: it is to be seen also where there is little room.
+  // `notice`: it is to be seen whole, also where there is little room.
   say(words, notice = false) {
     this.words.toggleAttribute("data-notice", Boolean(notice));
-    if (this.said.textContent !== words) this.said.textContent = words;
+    const parts = [words].flat().filter((one) => one && (one.textContent ?? one));
+    const said = h("p", {}, ...parts.flatMap((one, k) => (k ? [" ", one] : [one])));
+    if (this.said.textContent !== said.textContent) this.said.replaceChildren(...said.childNodes);
   }
 
   // --- the text -----------------------------------------------------------------------------------------
@@ -371,7 +393,9 @@ class Stage {
     const told = this.known.get(keyOf(JSON.parse(step.dataset.state), step.dataset.opens ?? null));
     if (aboutAnother(condition, told, this.result))
       return { ok: null, says: "another name is on the line" };
-    return decide(condition, this.result, this.shown);
+    const off = condition.heads?.filter((head) => this.shown.off.includes(head)) ?? [];
+    const verdict = decide(condition, this.result, this.shown);
+    return verdict.ok === null && off.length ? { ...verdict, says: `${listed(off)} off` } : verdict;
   }
 
   // The marks of the step that is read, decided on what is shown; those of others are as they were written.

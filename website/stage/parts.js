@@ -2,7 +2,7 @@
 
 export { h } from "../live/parts.js";
 export { percent } from "./marks.js";
-export { bare } from "./names.js";
+export { bare, readable } from "./names.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -1,6 +1,6 @@
 // What is seen in a result: who is drawn, who leaves notes, and the sentence that says it all. Numbers
 // alone, nothing of the page, so that tests can ask it without one.
-import { bare, listed, percent } from "./parts.js";
+import { bare, listed, percent, readable } from "./parts.js";
 
 const LOOKS = 0.3; // attention from which a look counts, as on the drawing
 const FAINT = 0.12; // attention below which no arc is drawn
@@ -11,6 +11,9 @@ export const row = (result, head, place) => {
   const [layer, index] = split(head);
   return result.patterns[layer]?.[index]?.[place] ?? [];
 };
+
+// How the token at a place is read.
+export const token = (result, place) => (result.readable ??= readable(result.tokens))[place];
 
 // The same line with nothing done to the model.
 export const wholeOf = (state) => ({ ...state, off: [], cuts: [] });
@@ -77,11 +80,7 @@ export function brought(result, heads) {
 }
 
 const place = (result, to) =>
-  to === 0
-    ? "the beginning of the line"
-    : to === result.at
-      ? "itself"
-      : `“${bare(result.tokens[to])}”`;
+  to === 0 ? "the beginning of the line" : to === result.at ? "itself" : `“${token(result, to)}”`;
 
 // What was done to the model, in words.
 export function done({ off, cuts }) {
@@ -95,19 +94,22 @@ export function done({ off, cuts }) {
   ].join(" ");
 }
 
-// The whole result as one sentence or two, which is read aloud when it has changed.
-export function sentence(state, result, heads) {
-  const { pieces, next, tokens, at } = result;
-  const of = pieces.map(({ label, p }) => `${bare(label)} ${percent(p)}`);
+// The whole result in sentences, read aloud when it has changed: what was done, what is expected, who looks
+// where. One may be empty.
+export function sentences(state, result, heads) {
+  const { pieces, next, at } = result;
+  const of = pieces.map(({ place, p }) => `${token(result, place + 1)} ${percent(p)}`);
   const likely = of.length
     ? `Expected, before they come: ${of.join(", ")}.`
     : next?.length
-      ? `After “${bare(tokens[at])}” it expects ${listed(next.slice(0, 3).map(({ label, p }) => `“${bare(label)}” (${percent(p)})`))}.`
+      ? `After “${token(result, at)}” it expects ${listed(next.slice(0, 3).map(({ label, p }) => `“${bare(label)}” (${percent(p)})`))}.`
       : "";
   const strongest = heads.flatMap((head) => looks(result, [head]).slice(0, 1));
-  const looked = strongest.map(
-    ({ head, to, share }) => `${head} looks at ${place(result, to)} (${percent(share)})`,
-  );
-  const from = looked.length ? `From “${bare(tokens[at])}”, ${listed(looked)}.` : "";
-  return [done(state), likely, from].filter(Boolean).join(" ");
+  const looked = [...new Set(strongest.map(({ to }) => to))].map((to) => {
+    const there = strongest.filter((look) => look.to === to);
+    const each = there.map(({ head, share }) => `${head} (${percent(share)})`);
+    return `${listed(each)} ${each.length > 1 ? "look" : "looks"} at ${place(result, to)}`;
+  });
+  const from = looked.length ? `From “${token(result, at)}”, ${listed(looked)}.` : "";
+  return [done(state), likely, from];
 }

@@ -2,7 +2,7 @@
 // head reads of the others. It draws what it is given, {state, result, whole, team, taker, opens}, and says
 // what a reader presses: `act` has change(state), peek(head) and stir().
 import { bare, h, percent, roving, signed, svg, toggled } from "./parts.js";
-import { brought, drawn, looks, sentence, split } from "./shown.js";
+import { brought, drawn, looks, token as read, sentences, split } from "./shown.js";
 
 const INTO = ["queries", "keys", "values"];
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
@@ -53,7 +53,7 @@ export class Strip {
     const key = JSON.stringify([tokens, pieces.length, begin, first, this.given.nameless]);
     if (this.filled === key) return;
     this.filled = key;
-    this.places = tokens.map((label, i) => this.place(label, i));
+    this.places = tokens.map((_, i) => this.place(i));
     const words = [];
     this.places.forEach(({ box }, i) => {
       if (i < 2 || tokens[i].startsWith("␣")) words.push(h("span", { class: "word" }));
@@ -62,11 +62,11 @@ export class Strip {
     this.words.replaceChildren(...words);
   }
 
-  place(label, i) {
+  place(i) {
     const { pieces, begin, first } = this.given.result;
     const n = pieces.length;
     const inName = (from) => from > 0 && i >= from && i <= from + n;
-    const token = h("button", { class: "token", type: "button" }, bare(label));
+    const token = h("button", { class: "token", type: "button" }, read(this.given.result, i));
     token.addEventListener("click", () => this.look(i));
     const box = h("span", { class: "place" }, token);
     box.classList.toggle(
@@ -87,8 +87,8 @@ export class Strip {
   }
 
   note(i) {
-    const before = bare(this.given.result.tokens[i - 1]);
-    const made = h("button", { class: "note", type: "button" }, "after ", h("b", {}, before));
+    const before = h("b", {}, read(this.given.result, i - 1));
+    const made = h("button", { class: "note", type: "button" }, "after ", before);
     made.addEventListener("click", () => this.cutNotes());
     return made;
   }
@@ -126,7 +126,7 @@ export class Strip {
 
   mark() {
     const { state, result, whole, taker, seeds = [] } = this.given;
-    const { tokens, pieces, begin, at } = result;
+    const { pieces, begin, at } = result;
     const gone = !taker || state.off.includes(taker);
     const [noKeys, noValues] = ["keys", "values"].map((kind) => this.unread(kind, state));
     this.places.forEach(({ box, token, note, bar, number }, i) => {
@@ -134,7 +134,7 @@ export class Strip {
       token.setAttribute("aria-pressed", String(i === at));
       token.setAttribute(
         "aria-label",
-        `${i ? bare(tokens[i]) : "the beginning of the line"}, look from here`,
+        `${i ? read(result, i) : "the beginning of the line"}, look from here`,
       );
       box.classList.toggle("to-come", Boolean(bar));
       if (note) {
@@ -189,6 +189,15 @@ export class Strip {
   // From one place to another: over the line, or from one row of it to another.
   way(from, to, aside = 0) {
     const [a, b] = [this.spot(from), this.spot(to)];
+    if (Math.abs(a.top - b.top) < 6 && this.line.classList.contains("rows")) {
+      const y = a.y - ROW; // there is room for a flat one
+      return {
+        d: `M${a.x},${a.y}C${a.x},${y} ${b.x},${y} ${b.x},${b.y}`,
+        end: b,
+        top: a,
+        rows: true,
+      };
+    }
     if (Math.abs(a.top - b.top) < 6) {
       const room = a.y - 22;
       const high = Math.min(room - 12, HIGH + Math.abs(a.x - b.x) * 0.1) + aside;
@@ -316,7 +325,7 @@ export class Strip {
     const hop =
       Math.abs(at.top - to.top) < 6 ? `Q${(at.x + to.x) / 2},${at.y - 22} ${to.x},${to.y}` : "";
     Object.assign(this.carried.style, { offsetPath: `path("${d}${hop}")`, offsetRotate: "0deg" });
-    this.carried.textContent = bare(result.tokens[found.to]);
+    this.carried.textContent = read(result, found.to);
     this.carried.hidden = false;
     this.flight?.cancel();
     const steps = { offsetDistance: ["0%", "100%"] };
@@ -345,9 +354,8 @@ export class Strip {
       const { name } = head.dataset;
       const off = state.off.includes(name);
       head.setAttribute("aria-checked", String(!off));
-      // Of another seed it is for the reader to find out who leaves the notes.
-      const known = name === taker && !state.seed && !off;
-      head.classList.toggle("drawn", known || this.shown.includes(name));
+      const plays = name === taker && !off;
+      head.classList.toggle("drawn", plays || this.shown.includes(name));
       share(head, shares ? (writers.find((one) => one.name === name)?.logit ?? 0) : null, most);
     }
     this.aside(shares, opens?.startsWith("column") && column);
@@ -463,7 +471,7 @@ export class Strip {
 
   says() {
     const { state, result, team } = this.given;
-    return sentence(state, result, drawn(state, result, team));
+    return sentences(state, result, drawn(state, result, team));
   }
 }
 

@@ -3,8 +3,7 @@
 import { loss, mark, solve } from "../live/marking.js";
 import { Model } from "../live/model.js";
 import { logProbability } from "../live/questions.js";
-import { circuit, writers } from "./asked.js";
-import { add, run, vocabulary } from "./engine.js";
+import { add, circuit, run, vocabulary, writers } from "./engine.js";
 
 const hunted = {}; // models in which a circuit is hidden
 const KINDS = { queries: "Q", keys: "K", values: "V" };

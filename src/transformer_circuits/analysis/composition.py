@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer_circuits.analysis import heads
+from transformer_circuits.analysis import heads, patterns
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.model import general
 from transformer_circuits.model.lowrank import LowRank
@@ -98,9 +98,12 @@ def shares(
     [0.0, 1.0, 0.0]
     """
     heads.require_plain(model)
-    trace = model.trace(tokens)
-    of_stream = _moment(trace.residual[later_layer])
-    wrote = torch.stack([_moment(r) for r in trace.head_outputs[earlier_layer].unbind(dim=1)])
+    of_stream = _moment(patterns.stream(model, tokens, later_layer))
+    earlier, x = model.layers[earlier_layer], patterns.stream(model, tokens, earlier_layer)
+    results = earlier.results(x, model.W_P[: tokens.shape[1]], None)  # which W_O turns into outputs
+    moments = torch.stack([_moment(r) for r in results.unbind(dim=1)])  # [head, d_head, d_head]
+    W_O = earlier.W_O.double()
+    wrote = W_O @ moments @ W_O.mT
     W_U = (model.W_U - model.W_U.mean(dim=0)).double()
     ratios = []
     for kind in KINDS:
@@ -124,10 +127,10 @@ def _inverse(T: Tensor, model: Transformer) -> Float[Tensor, "d_model d_model_to
     d_model = model.config.d_model
     if T.shape != (d_model, d_model):
         raise ValueError(f"a basis is {tuple(T.shape)} but the stream has {d_model} dimensions")
-    lengths = torch.linalg.svdvals(T)
-    if not float(lengths[-1]) > d_model * torch.finfo(T.dtype).eps * float(lengths[0]):
+    back, failed = torch.linalg.inv_ex(T)
+    if failed or not (T @ back - torch.eye(d_model).to(T)).norm() < 0.01:  # rounding is far below
         raise ValueError("a basis needs a matrix with an inverse, but this one is singular")
-    return torch.linalg.inv(T)
+    return back
 
 
 def top_pairs(
@@ -268,7 +271,7 @@ def white_basis(
             hand: they have no such basis.
     """
     model.require(general.NORM, general.ROTARY, general.STREAM, general.OUTPUTS)
-    x = model.stream(tokens, layer)
+    x = patterns.stream(model, tokens, layer)
     variances, directions = torch.linalg.eigh(_moment(x))
     if float(variances[0]) <= 1e-10 * float(variances[-1]):
         raise ValueError(

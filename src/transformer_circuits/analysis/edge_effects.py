@@ -18,7 +18,7 @@ from torch import Tensor
 from transformer_circuits.analysis import heads, path_patching
 from transformer_circuits.analysis.composition import KINDS
 from transformer_circuits.model import general
-from transformer_circuits.model.transformer import Attention, Transformer, causal_scores
+from transformer_circuits.model.transformer import Attention, Transformer
 
 MOST = 80.0
 """Largest logit that is counted as raised: e^80 is near the largest number there is."""
@@ -136,22 +136,24 @@ def _results(
     maps from `r` to its queries, keys and values, which for keys is `W_K @ W_O`.
     """
     brought, less = [], []
+    future = places[:, None] < torch.arange(len(full), device=places.device)
+
+    def pattern(scores: Float[Tensor, "*both place src"]) -> Float[Tensor, "*both place src"]:
+        return (scores / layer.d_head**0.5).masked_fill_(future, -torch.inf).softmax(dim=-1)
+
     readers = zip(layer.W_Q, layer.W_K, layer.W_V, edges, strict=True)
     for W_Q, W_K, W_V, (to_q, to_k, to_v) in readers:
         q, k, v = (full + W_P)[places] @ W_Q.T, (full + W_P) @ W_K.T, full @ W_V.T
-        A = _pattern(q, k, places)
+        scores = q @ k.T
+        A = pattern(scores)
         without = {
-            "Q": _pattern(q - r[:, places] @ to_q.mT, k, places) @ v,
-            "K": _pattern(q, k - r @ to_k.mT, places) @ v,
-            "V": A @ (v - r @ to_v.mT),
+            "Q": pattern(scores - r[:, places] @ to_q.mT @ k.T) @ v,
+            "K": pattern(scores - q @ to_k @ r.mT) @ v,
+            "V": A @ v - A @ r @ to_v.mT,
         }
         brought.append(A @ v)
         less.append(torch.stack([without[kind] for kind in KINDS]) - brought[-1])
     return torch.stack(brought), less
-
-
-def _pattern(q: Tensor, k: Tensor, places: Tensor) -> Float[Tensor, "*both place src"]:
-    return causal_scores(q, k, places).softmax(dim=-1)
 
 
 def agreement(first: Float[Tensor, "*some"], other: Float[Tensor, "*same"]) -> float:

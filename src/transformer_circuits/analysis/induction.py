@@ -46,15 +46,15 @@ def in_context_learning_score(
         pair = windows.at(stream, starts, config, n_ctx=n_ctx)
         inputs, targets = (part.to(cross_entropy.device(model, part)) for part in pair)
         n_vocab = cross_entropy.n_vocab(model, targets)
-        parts = cross_entropy.batches(inputs, targets, n_vocab=n_vocab)
-        rows = [cross_entropy.per_token(last(batch), after[:, -length:]) for batch, after in parts]
-        return torch.cat(rows).cpu()
+        at_once = 1 if isinstance(model, Transformer) else n_vocab
+        parts = cross_entropy.batches(inputs, targets, n_vocab=at_once)
+        return torch.cat([losses(batch, after[:, -length:]) for batch, after in parts]).cpu()
 
-    def last(batch: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch length n_vocab"]:
+    def losses(batch: Int[Tensor, "batch pos"], last: Int[Tensor, "batch length"]) -> Tensor:
         if isinstance(model, Transformer):  # nothing is predicted at the other places
             places = torch.arange(batch.shape[1] - length, batch.shape[1], device=batch.device)
-            return model.unembed(patterns.stream_at(model, batch, places))
-        return model(batch)[:, -length:]
+            return cross_entropy.of_streams(model, patterns.stream_at(model, batch, places), last)
+        return cross_entropy.per_token(model(batch)[:, -length:], last)
 
     return (at_the_end(starts, late[1]) - at_the_end(starts + shift, early[1])).mean(dim=1)
 

@@ -52,26 +52,11 @@ def ordinary_begin(subject: Subject) -> Subject:
     section="Model Details",
     reported="qualitative",
     chapter="03-attention-heads",
-    rule=(
-        "the head that looks at it most, chosen on other text, gives it more attention than "
-        "all of the text together, in whole contexts and in windows of 64 tokens; where the "
-        "two answer differently it is undecided, for then it depends on the length. The "
-        "chapter on induction heads asks whether they rest when there is nothing to do"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from=(
         "to rest there is to give it most of the attention; ours. One head is enough, which is"
         " softer than the paper's heads: if not even this one rests, none does"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; on 128 windows of half the length, as registered in 37da2b4, "
-        "2026-11-26, it came to .51 to .63; metric mended on 2026-11-26 after a first "
-        "measurement: whole contexts again, for the length is part of what is asked, 64 of "
-        "them, not 16; mended on 2026-11-28 after a referee's look, before it was measured "
-        "again: short windows beside whole contexts; that they would differ, .80 and .22, was "
-        "known; mended on 2026-11-28 after a blind reader's look, its words alone: the same "
-        "measure and bound, now told as ours"
     ),
     verdict="undecided",
     found=(
@@ -90,7 +75,7 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     The begin token opens each window and parts documents within it. The head is chosen on every
     fourth window and measured on the others, so that the choice does not flatter it. A longer
     window leaves less attention for any one token, so both whole contexts and short windows are
-    measured. Above 0.5, the head rests there: the begin token gets more than all of the text
+    measured. (`about_induction.rests` asks whether heads rest when there is nothing to do.) Above 0.5, the head rests there: the begin token gets more than all of the text
     together. Mean over all places but the first, which has nothing else to look at. Paper: "Model
     Details".
     """
@@ -116,21 +101,9 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     "important as before, but some induction heads also compose with a head that looks at "
     "the last several tokens",
     chapter="03-attention-heads",
-    rule=(
-        "the head of the first layer whose K edges together change predictions on held-out "
-        "text most, by at least a hundredth of a nat, gives the previous token more than half "
-        "of its attention, so that every other place gets less"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from="“mostly”, the paper's word",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: the head is found by what its edges do on text, no longer by a score "
-        "that a change of basis moves; mended in 37da2b4, 2026-11-26, after a referee's look, "
-        "before it was measured again: the edges that choose the head on 128 windows, at four "
-        "places of each, not at six of 24"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} the first-layer head that later heads compose with most, by their keys, "

@@ -15,7 +15,7 @@ from transformer_circuits.analysis import (
     heads,
 )
 from transformer_circuits.analysis.edge_effects import Effects
-from transformer_circuits.claims import kept, rules, samples, subjects
+from transformer_circuits.claims import recorded, rules, samples, subjects
 from transformer_circuits.claims.controls import (
     graded_edges,
     heads_without_effect,
@@ -56,7 +56,7 @@ def effects(subject: Subject) -> Effects:
     return Effects(**_effects(subject.as_stored or subject))
 
 
-@kept.for_all_chapters
+@recorded.for_all_chapters
 def _effects(subject: Subject) -> dict[str, Tensor]:
     return vars(edge_effects.effects(subject.model, *sample(subject)))
 
@@ -120,13 +120,13 @@ def _white_null(
 
 
 def _nothing_done(subject: Subject) -> bool:
-    """Whether no head has an effect: a score has no size, so it would not tell."""
+    """True if no head has an effect: a score has no size, so it would not tell."""
     return not any(map(subject.does, heads.every(subject.model)))
 
 
 @named("built Q-composition")
 def built_q_composition(subject: Subject) -> Subject:
-    """A model whose first second-layer head makes its query from the output of the first first-layer head."""
+    """Model whose first second-layer head makes its query from the output of the first first-layer head."""
     model = copy.deepcopy(subject.model)
     writes, W_Q = model.layers[0].W_O[0].T, model.layers[1].W_Q
     W_Q[0] = writes * (W_Q[0].norm() / writes.norm())
@@ -135,7 +135,7 @@ def built_q_composition(subject: Subject) -> Subject:
 
 @named("hidden K-composition")
 def hidden_k_composition(subject: Subject) -> Subject:
-    """A model with K-composition that the published formula scores 0.
+    """Model with K-composition that the published formula scores 0.
 
     A second-layer head's key reads exactly what a first-layer head writes; its query reads nothing
     that the first-layer head reads. So the score is high by the right formula, and 0 by the
@@ -159,25 +159,9 @@ def hidden_k_composition(subject: Subject) -> Subject:
     section="Analyzing a Two-Layer Model",
     reported="qualitative, of the figure as first published, by another formula",
     chapter="10-who-reads-whom",
-    rule=(
-        "as stored, and where the stream between the layers is white on text; where one says "
-        "yes and the other no, it depends on the basis, where they differ otherwise, it is "
-        "undecided; more than half of all pairs, queries, keys and values together, score two "
-        "standard deviations below random heads; as stored, those of random matrices; in the "
-        "white basis, those of random weights, each where its own stream is white on the same "
-        "text"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from="“most”, the paper's word; of random heads a fortieth lies there",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: decided in the white basis, too; an interval over the second layer's "
-        "heads; no case if heads do nothing; null mended on 2026-11-28 after a referee's look,"
-        " before it was measured again, his numbers known: in the white basis all pairs of "
-        "random weights lie below 1/√d_model, with a mean of .041 where that is .051, so that "
-        "the null of the stored basis said nothing there"
-    ),
     unit="%",
     controls=[untrained, turned_heads, heads_without_effect],
     moved_by=[SPLIT],
@@ -205,27 +189,11 @@ def share_below_random(subject: Subject) -> Float[Tensor, " later_head"]:
     "important as before, but some induction heads also compose with a head that looks at "
     "the last several tokens",
     chapter="10-who-reads-whom",
-    rule=(
-        "as stored, and where the stream between the layers is white on text; where one says "
-        "yes and the other no, it depends on the basis, where they differ otherwise, it is "
-        "undecided; the best K score of the head that looks most at the token before leads "
-        "every other score of any kind by more than a tenth of the score of random heads; "
-        "twenty draws of turned heads do not"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from=(
         "“strongest”, by a size that is no luck: a tenth of the score of random heads; ours, "
         "above what turned heads come to (at most .074 in twenty draws)"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: decided in the white basis, too; no case if heads do nothing; mended "
-        "on 2026-11-28 after a referee's look, before it was measured again, his numbers known"
-        " (leads of -.30, -.21, -.23 as stored and .23, .37, .42 in the white basis): a lead "
-        "of a tenth where any lead counted, and twenty draws of turned heads where there was "
-        "one, of which one draw, with .004, had left the white basis undecided; on the same "
-        "day: twenty draws as all rules have them, of untrained models, too"
     ),
     unit="times the score of random heads",
     controls=[untrained, turned_heads, heads_without_effect],
@@ -256,18 +224,9 @@ def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
     section="Analyzing a Two-Layer Model",
     reported="the only significant edges, by their score",
     chapter="10-who-reads-whom",
-    rule=(
-        "without the best such edge predictions on held-out text change more than without any "
-        "other edge of any kind, both chosen in one half of the windows and measured in the "
-        "other"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="“most”: a lead of nothing",
-    registered=(
-        "ec67fc8, 2026-11-23; mended in 37da2b4, 2026-11-26, after a referee's look, before it"
-        " was measured again: edges on 128 windows, at four places of each, not at six of 24"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} the edge that does most runs from the previous-token head into a later "
@@ -325,22 +284,11 @@ def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
     source="paper",
     section="Analyzing a Two-Layer Model",
     reported="as first published",
-    corrected="taken back: by the paper's Correction there is more composition of every kind",
+    corrected="taken back: by the paper's Correction there is more composition",
     chapter="10-who-reads-whom",
-    rule=(
-        "as stored, and where the stream between the layers is white on text; where one says "
-        "yes and the other no, it depends on the basis, where they differ otherwise, it is "
-        "undecided; neither the largest Q score nor the largest V score is larger than all its"
-        " nulls: pairs that cannot compose, by the same kind, and 60 rotations of the same "
-        "pair"
-    ),
     of="two-layer",
     below=1.0,
     threshold_from="the largest of the nulls",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: decided in the white basis, too; no case if heads do nothing"
-    ),
     verdict="not reproduced",
     found="there is Q- or V-composition as well, by score: the best is {range} the largest of its nulls.",
     unit="times",
@@ -394,26 +342,11 @@ def _published(model: Transformer, layers: tuple[int, int]) -> Float[Tensor, "la
     section="Correction: Attention Head Composition Diagram",
     reported="two more edges",
     chapter="10-who-reads-whom",
-    rule=(
-        "as stored, and where the stream between the layers is white on text; where one says "
-        "yes and the other no, it depends on the basis, where they differ otherwise, it is "
-        "undecided; there are K edges that by the right formula score above all pairs which "
-        "cannot compose, and by the published one do not; the best of them, chosen in one half"
-        " of the windows and measured in the other, changes predictions more than a K edge "
-        "does on average"
-    ),
     of="two-layer",
     above=1.0,
     threshold_from=(
         "an average K edge: ours, and harder than the Correction, which goes by scores alone; "
         "a score that is high by the right formula tells less than an edge that does something"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: decided in the white basis, too; no case if no edge is hidden; mended"
-        " in 37da2b4, 2026-11-26, after a referee's look, before it was measured again: edges "
-        "on 128 windows, at four places of each, not at six of 24; mended on 2026-11-28 after "
-        "a blind reader's look, its words alone: the same measure and bound, now told as ours"
     ),
     unit="times",
     whether="the published formula hid K-composition that is in use",
@@ -446,29 +379,12 @@ def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
     section="a reading-group talk on composition scores (2022)",
     reported="qualitative",
     chapter="10-who-reads-whom",
-    rule=(
-        "said of models with a norm, where only turns and scales of the basis are free; ours "
-        "have none, so asked as stored, and where the stream between the layers is white on "
-        "text; where one says yes and the other no, it depends on the basis, where they differ"
-        " otherwise, it is undecided; rank correlation of scores with what edges change of "
-        "predictions, the mean over Q, K and V, below one half"
-    ),
     of="two-layer",
     below=0.5,
     threshold_from=(
         "one half: below it the two orders share less than a quarter of their variance. Ours, "
         "for the talk gives no number, and softer than “little”: where agreement is above even"
         " this, the sentence does not hold"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: decided in the white basis, too; mended in 37da2b4, 2026-11-26, after"
-        " a referee's look, before it was measured again: edges on 128 windows, at four places"
-        " of each, not at six of 24; metric mended on 2026-11-26 after a first measurement: "
-        "the correlation itself, its interval from windows drawn anew, no longer jackknife "
-        "pseudo-values, whose mean left the correlation by up to .2; mended on 2026-11-28 "
-        "after a blind reader's look, its words alone: the same measure and bound, now told as"
-        " ours"
     ),
     unit="in rank correlation",
     controls=[graded_edges],
@@ -479,7 +395,8 @@ def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
 def agreement_of_score_and_use(subject: Subject) -> Interval:
     """Spearman's rank correlation of an edge's score with its change of predictions.
 
-    Mean over Q, K and V; from -1 to 1. The interval is over windows of held-out text.
+    Mean over Q, K and V; from -1 to 1. The interval is over windows of held-out text. The source
+    speaks of models with a norm, where only turns and scales of the basis are free; ours have none.
     """
     return agreement_of(subject, scores(subject))
 
@@ -499,11 +416,6 @@ def agreement_of(subject: Subject, measure: Scores, less: Scores | None = None) 
         return float(lead if ranks_less is None else lead - _of_ranks(ranks_less, used).mean())
 
     return of_mean(subject, correlation, effects(subject).change.double())
-
-
-def by_kind(scores: Scores, change: Scores) -> Float64[Tensor, " kind"]:
-    """Spearman's rank correlation of scores with effects of edges, for each kind."""
-    return _of_ranks(_ranks(scores), _ranks(change))
 
 
 def _ranks(of_edges: Scores) -> Float64[Tensor, "kind edge"]:

@@ -60,7 +60,7 @@ def bound(subject: Subject) -> float:
 
 
 def _deleting(subject: Subject, size: float) -> Subject:
-    """A model whose first head looks at the present token and subtracts a part of what it reads.
+    """Model whose first head looks at the present token and subtracts a part of what it reads.
 
     The head reads the d_head directions in which the embeddings of the text vary most. W_U is W_Eᵀ,
     so that eigenvalues over tokens are negative, too. `size`: the share of the squared length there
@@ -76,7 +76,7 @@ def _deleting(subject: Subject, size: float) -> Subject:
 
 
 def _looking_at_itself(subject: Subject) -> Transformer:
-    """A copy of the model whose first head looks at the present token."""
+    """Copy of the model whose first head looks at the present token."""
     model = copy.deepcopy(subject.model)
     layer, d_head = model.layers[0], model.config.d_head
     subject.require(d_head <= model.config.d_model, "a d_head of at most d_model")
@@ -96,7 +96,7 @@ deleting_head = Graded(
 
 @named("head that writes at random")
 def random_writer(subject: Subject) -> Subject:
-    """A model whose first head looks at the present token, and reads and writes random directions.
+    """Model whose first head looks at the present token, and reads and writes random directions.
 
     Its eigenvalues sum to less than 0, its weights are of the size of a deleting head's; other
     heads of its layer write nothing.
@@ -113,7 +113,7 @@ def random_writer(subject: Subject) -> Subject:
 
 @named("suppressing head")
 def suppressing_head(subject: Subject) -> Subject:
-    """A model whose last layer's first head looks at tokens that the stream predicts, and lowers them.
+    """Model whose last layer's first head looks at tokens that the stream predicts, and lowers them.
 
     W_U is W_Eᵀ. The head looks for tokens that are like the stream in the d_head directions in
     which the embeddings of the text vary most, and writes their negative. Positions are taken away,
@@ -140,22 +140,11 @@ def suppressing_head(subject: Subject) -> Subject:
     section="Detecting Copying Behavior",
     reported="10 of 12; in the authors' video this is what “capacity” means",
     chapter="07-copying",
-    rule=(
-        "more than half lie four standard deviations above random heads between the trained "
-        "embeddings; a head takes part only if what it adds to the logits on text is at least "
-        "a twentieth of what the present token alone does; for every seed, over heads, as "
-        "stored and where the stream is white"
-    ),
     of="one-layer",
     above=0.5,
     threshold_from=(
         "“most”, the paper's word; it reports 10 of 12. With six heads only six of six clear "
         "it, though five of six is the paper's share: harder, by our few heads"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect do not copy; an interval over heads; decided in "
-        "the white basis, too, for random heads read it"
     ),
     unit="%",
     controls=[untrained, random_heads, heads_without_effect],
@@ -181,20 +170,9 @@ share_in_second_layer = claim(
     section="the authors' video on results of two layers",
     reported="7 of 12",
     chapter="09-two-layers",
-    rule=(
-        "more than half of the second layer's heads have OV scores four standard deviations "
-        "above random heads between the trained embeddings; a head takes part only if what it "
-        "adds to the logits on text is at least a twentieth of what the present token alone "
-        "does; over heads, as stored and where the stream is white"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from="half; the authors count 7 of 12",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect do not copy; an interval over heads; decided in "
-        "the white basis, too, for random heads read it"
-    ),
     verdict="reproduced",
     found="in {seeds} most heads of the second layer copy, by their eigenvalues: {range} of them.",
     unit="%",
@@ -211,22 +189,12 @@ share_in_second_layer = claim(
     section="Detecting Copying Behavior",
     reported="2 of 12, “primarily positional”",
     chapter="08-every-head",
-    rule=(
-        "each of the sixth of heads with the lowest OV scores gives more than half of its "
-        "attention to the two; a head takes part only if what it adds to the logits on text is"
-        " at least a twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=0.5,
     threshold_from=(
         "half: “primarily positional” and “mostly attend to the present token”, in the "
         "authors' video; a number and that each of these heads must reach it are ours, for the"
         " video says it of both"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; mended on 2026-11-28 after a blind"
-        " reader's look, its words alone: the same measure and bound, now told as ours"
     ),
     verdict="reproduced",
     found=(
@@ -265,30 +233,11 @@ def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
     section="Subspaces and Residual Stream Bandwidth",
     reported="“some attention heads”, “potentially”",
     chapter="08-every-head",
-    rule=(
-        "of the first-layer heads that give the present token more than half of their "
-        "attention, the one whose W_OV has the lowest sum of eigenvalues over the sum of their"
-        " sizes, if that is below 0, shortens the stream by more than half of an even share, "
-        "d_head of d_model dimensions; squared lengths are measured where the embeddings of "
-        "text vary alike in all directions, so that neither a basis nor a matrix inside a head"
-        " moves them. Without such a head there is no case, and as it is said of some heads, "
-        "none of three models refutes it"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from=(
         "ours: half of what a head can delete that takes away d_head dimensions, each used "
         "like any other; the paper gives no number"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: by the eigenvalues of W_OV alone, as the paper's footnote has it; no "
-        "case if no head has more negative than positive ones; a graded plant, seen at half of"
-        " what can be deleted; mended on 2026-11-28 after a blind reader's look, with what had"
-        " been measured known, before it was measured so: only heads that look at the present "
-        "token, as the footnote has it, and in a length that no matrix inside a head moves; no"
-        " model had a case; the plant counts from three quarters on, for a half lies on the "
-        "bound"
     ),
     sometimes=True,
     verdict="no case",
@@ -344,22 +293,12 @@ def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     section="McDougall et al. 2023",
     reported="77 % of head 10.7's effect, in GPT-2 small",
     chapter="08-every-head",
-    rule=(
-        "of the tokens that a passage has had, the head with the lowest OV score, if it is "
-        "negative, adds less to the logit of the one predicted most without it than to the one"
-        " that was predicted most a little before"
-    ),
     of="two-layer",
     below=0.0,
     threshold_from=(
         "0: it lowers all that it sees alike, predicted or not; ours, for the 77 % are of "
         "another measure. So is the choice of the head: the source starts from one that was "
         "known, and says nothing of eigenvalues"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: no case if no head has a negative score; mended on 2026-11-28 after a"
-        " blind reader's look, its words alone: the same measure and bound, now told as ours"
     ),
     verdict="not reproduced",
     found=(
@@ -408,32 +347,11 @@ def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     section="Analyzing a Two-Layer Model",
     reported="qualitative",
     chapter="08-every-head",
-    rule=(
-        "the vector moved from it, W_O v, is less than half as long as those moved from other "
-        "places of the passage, on average over heads, each weighted by how much it looks at "
-        "the begin token; a head takes part only if what it adds to the logits on text is at "
-        "least a twentieth of what the present token alone does. The paper weighs by the "
-        "length of v, to show “how big a vector is moved”; a matrix inside a head, M W_V with "
-        "W_O M⁻¹, may give v any length while no logit changes, but W_O v stays. Its length "
-        "depends on the basis of the stream, so it is decided as stored and where the stream "
-        "is white; the length of v, and that of what is added to the logits, are told beside "
-        "it"
-    ),
     of="two-layer",
     below=0.5,
     threshold_from=(
         "ours, and softer than “small”, which has no number: at one half the plain pattern "
         "shows twice as much as is moved, so that a weighted one is worth drawing"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: the length of what it adds to the logits, which no basis inside the "
-        "head moves; 128 passages of 128 tokens in place of 64 of 17; mended on 2026-11-28 "
-        "after a referee's look, before it was measured again: the vector that is moved, as "
-        "the paper reads its weights, not what it adds to the logits; that it is .30 to .32 as"
-        " long as stored was known, and what it is in the white basis was not; mended on "
-        "2026-11-28 after a blind reader's look, its words alone: the same measure and bound, "
-        "now told as ours"
     ),
     verdict="reproduced",
     found=(
@@ -451,7 +369,9 @@ def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
     """Length of the vector moved from the begin token, over that from other places. 1 is as long.
 
     The vector is W_O v; lengths as in `lengths_of_begin`. Paper: "Analyzing a Two-Layer Model",
-    whose patterns are weighted by the length of values, v.
+    whose patterns are weighted by the length of values, v, to show “how big a vector is moved”. A
+    matrix inside a head, M W_V with W_O M⁻¹, may give v any length while no logit changes; W_O v
+    stays.
     """
     return lengths_of_begin(subject)[MOVED]
 
@@ -506,19 +426,11 @@ def lengths_of_begin(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     section="Primarily Positional Attention Heads",
     reported="couldn + 't and others",
     chapter="08-every-head",
-    rule=(
-        "its worth there is more than 0.05 nats above its worth elsewhere; so it is when the "
-        "same difference of the head that copies most is taken off"
-    ),
     of="one-layer",
     above=0.05,
     threshold_from=(
         "ours: five per cent in perplexity; heads that learned nothing differ by about a "
         "hundredth of a nat"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 256 passages in place of 64"
     ),
     verdict="reproduced",
     found=(

@@ -70,22 +70,11 @@ def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
     section="Luger et al. 2026",
     reported="qualitative",
     chapter="19-heads-over-text",
-    rule=(
-        "of what the best matching head gains by looking at exact and at near matches "
-        "together, beyond what a random look gains so, near ones (the same word with another "
-        "capital or space stands before the place) bring more than a tenth; no case if it "
-        "gains less than a hundredth; for every seed"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from=(
         "a tenth is the least that we would count; harder than the source, which gives no "
         "number and says only that it gains"
-    ),
-    registered=(
-        "12d4168, 2026-11-23, with the weights: 2026-11-22 by our notes, unproven; mended on "
-        "2026-11-24 after a referee's look, before it was measured again: near matches must be"
-        " a tenth of what the head gains; 128 windows of 256 tokens in place of 24 whole ones"
     ),
     verdict="not reproduced",
     found=(

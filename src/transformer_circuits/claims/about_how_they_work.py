@@ -43,25 +43,11 @@ MATCHES = 0.4
     section="How Induction Heads Work",
     reported="qualitative",
     chapter="12-how-they-work",
-    rule=(
-        "of all edges into the best head, cutting that from the previous-token head into its "
-        "keys costs most on the second copy of random tokens; heads of the first layer that "
-        "give the previous token more than nine tenths of their attention count as one, and "
-        "are cut together"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from=(
         "a tenth of a nat: 0 is where another edge into the head costs as much, and a rule has"
         " a size; ours"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-28 after a referee's look, before it was "
-        "measured again: heads that look one back are cut together, for in a model of the "
-        "study that is 768 wide there are two, and each hid the other; in all models of the "
-        "book there is one, for which nothing changes; mended on 2026-11-28 after a referee's "
-        "look, with what had been measured known, before it was measured so: a bound with a "
-        "size, clear of twenty draws of what chance gives"
     ),
     verdict="reproduced",
     found=(
@@ -112,19 +98,9 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     section="Path Expansion of Attention Scores QK Circuit",
     reported="qualitative",
     chapter="12-how-they-work",
-    rule=(
-        "of the score's advantage for the right source, more comes with a query from the "
-        "present token and a key from one back than from any other pair of makers; heads of "
-        "the first layer count by where they look with more than half of their attention; no "
-        "case if the head gives the right source less than two fifths of its attention"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="0: no other pair of makers gives as much",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-25 after a referee's look, before it was "
-        "measured again: no case where no head matches, and heads without effect are a control"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} the induction head's score comes from the token's own query and a key from"
@@ -190,31 +166,16 @@ def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
     section="Checking the Mechanistic Theory",
     reported="both in the extreme corner",
     chapter="12-how-they-work",
-    rule=(
-        "of every head of the second layer that matches prefixes with more than 0.4 of its "
-        "attention, or of the best if none does, both scores Σλ/Σ|λ| are above 0.5: the lowest"
-        " counts; the best must add to the logits on text at least a twentieth of what the "
-        "present token alone does"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from=(
         "“extreme corner” of a plane from -1 to 1 is read as its last quarter on both axes; "
         "ours. Those of random heads stray by 0.05"
     ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: no case if the head does nothing; decided in the white basis, too, "
-        "for random heads read it; mended on 2026-11-28 after a blind reader's look, with what"
-        " had been measured known, before it was measured so: every induction head, not the "
-        "best alone; the scores themselves, which no basis moves, not how far they lie above "
-        "random heads, for four standard deviations of theirs are less than a fifth of the way"
-        " to the corner. For the first seed .99 could be read off a figure, for the others not"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} every induction head has positive eigenvalues in both circuits, OV and QK:"
-        " Σλ/Σ|λ| is {range} or more; at the corner it is one, and of random heads about zero."
+        " Σλ/Σ|λ| is {range}; at the corner it is one, and of random heads about zero."
     ),
     controls=[untrained, random_heads, heads_without_effect],
     moved_by=[SPLIT, EMBEDDED],
@@ -244,21 +205,9 @@ def _matching(subject: Subject) -> Bool[Tensor, " head"]:
     section="the authors' video on results of two layers",
     reported="6 of 7, and the seventh nearly",
     chapter="12-how-they-work",
-    rule=(
-        "of the second layer's heads whose OV score lies four standard deviations above random"
-        " heads, more than half have a QK score through the previous-token head that does, "
-        "too; a head takes part only if what it adds to the logits on text is at least a "
-        "twentieth of what the present token alone does; over heads, as stored and where the "
-        "stream is white"
-    ),
     of="two-layer",
     above=0.5,
     threshold_from="“most”: more than half",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: no case if no head copies; heads without effect do not; an interval "
-        "over heads; decided in the white basis, too, for random heads read it"
-    ),
     unit="%",
     whether="most second-layer heads that copy are induction heads",
     controls=[untrained, turned_heads, heads_without_effect],
@@ -302,23 +251,11 @@ def _above_random(subject: Subject) -> Float[Tensor, "two head"]:
     section="Checking the Mechanistic Theory",
     reported="a clear cluster",
     chapter="12-how-they-work",
-    rule=(
-        "over second-layer heads: the lowest of the smaller of both scores Σλ/Σ|λ| among those"
-        " that match prefixes with more than 0.4 of their attention (or of the best, if none "
-        "does), less the highest among the others, is more than a tenth"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from=(
         "ours: a tenth, so that they are set apart, a cluster, as the paper's figure has it, "
         "and not only first; 0 is where the next head begins"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; threshold rounded after a first measurement; mended on "
-        "2026-11-28 after a blind reader's look, with what had been measured known, before it "
-        "was measured so: that induction heads are set apart, which the paper says, in place "
-        "of an order of all heads, which is another claim (.83 to .94). For the first seed .19"
-        " could be read off a figure, for the others not"
     ),
     whether="induction heads stand apart in the corner of both scores",
     controls=[untrained, random_heads],
@@ -345,19 +282,9 @@ def set_apart_in_corner(subject: Subject) -> Float[Tensor, ""]:
     section="Redwood Research, causal scrubbing",
     reported="35 %, refined 86 %",
     chapter="12-how-they-work",
-    rule=(
-        "causal scrubbing on held-out text, by document: with queries and values from the "
-        "embedding alone and keys from the previous-token head alone, all else from three "
-        "other windows, less than half of the loss is recovered that resampling the heads "
-        "costs; the built circuit fails this"
-    ),
     of="two-layer",
     below=0.5,
     threshold_from="“most” of it is not recovered; Redwood reports 35 %",
-    registered=(
-        "ec67fc8, 2026-11-23; metric mended after a first measurement; mended on 2026-11-24 "
-        "after a referee's look, before it was measured again: 128 windows in place of 24"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} the plain story of induction is less than half of it: it recovers {range} "

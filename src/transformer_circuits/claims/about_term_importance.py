@@ -24,8 +24,8 @@ from transformer_circuits.claims.controls import (
     one_layer,
     untrained,
 )
-from transformer_circuits.claims.kept import for_all_chapters
 from transformer_circuits.claims.measurement import claim
+from transformer_circuits.claims.recorded import for_all_chapters
 from transformer_circuits.claims.rewritings import SPLIT
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.model import cross_entropy, hand_built
@@ -124,22 +124,9 @@ def built_virtual_head(subject: Subject) -> Subject:
     section="Term Importance Analysis",
     reported="5.2 of 7.3 nats",
     chapter="15-term-importance",
-    rule=(
-        "over documents, the gain of single heads is above 0 and above that of direct path and"
-        " virtual heads together, for every seed; heads of the first layer that pay more than "
-        "95 % of their attention to the present token move nothing and are counted as part of "
-        "the embedding"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="“most”: more than all else together; the paper has 5.2 against 2.1 nats",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows of 256 tokens in place of 16 whole ones, at every fourth "
-        "target; mended on 2026-11-28 after a referee's look and with his numbers known, "
-        "before it was measured so: a head that looks at the present token alone is part of "
-        "the embedding, so that two ways of writing one function get one verdict"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} single heads bring most of the gain over guessing: {range} more than the "
@@ -166,24 +153,9 @@ def single_heads_beyond_the_rest(subject: Subject) -> Gain:
     section="Term Importance Analysis",
     reported="0.3 nats",
     chapter="15-term-importance",
-    rule=(
-        "over documents, virtual heads change the loss by less than direct path or single "
-        "heads gain, whichever gain less, for every seed; no case if all heads together change"
-        " it by less than a hundredth of a nat; heads of the first layer that pay more than 95"
-        " % of their attention to the present token move nothing and are counted as part of "
-        "the embedding"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="“least”: less than either of the others; the paper has 0.3 against 1.8 and 5.2 nats",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows of 256 tokens in place of 16 whole ones, at every fourth "
-        "target; on 2026-11-25 no case where heads bring nothing, which is a control now; "
-        "mended on 2026-11-28 after a referee's look and with his numbers known, before it was"
-        " measured so: a head that looks at the present token alone is part of the embedding, "
-        "so that two ways of writing one function get one verdict"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} virtual heads matter least: they change the loss by {range} less than the "
@@ -210,23 +182,9 @@ def virtual_heads_below_the_others(subject: Subject) -> Gain:
     section="Term Importance Analysis",
     reported="0.2 against 0.002 nats",
     chapter="15-term-importance",
-    rule=(
-        "over documents, the gain per single head is more than ten times what a virtual head "
-        "changes the loss by, for every seed; no case if all heads together change it by less "
-        "than a hundredth of a nat; heads of the first layer that pay more than 95 % of their "
-        "attention to the present token move nothing and are counted as part of the embedding"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="“far more” is ten times here; the paper's numbers give a hundred times",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows of 256 tokens in place of 16 whole ones, at every fourth "
-        "target; on 2026-11-25 no case where heads bring nothing, which is a control now; "
-        "mended on 2026-11-28 after a referee's look and with his numbers known, before it was"
-        " measured so: a head that looks at the present token alone is part of the embedding, "
-        "so that two ways of writing one function get one verdict"
-    ),
     verdict="reproduced",
     found="in {seeds} a single head gains more than ten times what a virtual one changes, by {range}.",
     unit="nats per token",
@@ -257,22 +215,9 @@ def single_head_over_ten_virtual(subject: Subject) -> Gain:
     section="Term Importance Analysis",
     reported="alone 5.2, in company 4.0 nats",
     chapter="15-term-importance",
-    rule=(
-        "over documents, the second layer's single heads gain more than half of what all "
-        "single heads do, alone and beside the first layer's, for every seed; heads of the "
-        "first layer that pay more than 95 % of their attention to the present token move "
-        "nothing and are counted as part of the embedding"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="“most”: more than half; the paper has 5.2 alone and 4.0 in company, of 5.2 nats",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows of 256 tokens in place of 16 whole ones, at every fourth "
-        "target; mended on 2026-11-28 after a referee's look and with his numbers known, "
-        "before it was measured so: a head that looks at the present token alone is part of "
-        "the embedding, so that two ways of writing one function get one verdict"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} the second layer's heads bring most of what single heads gain: {range} "
@@ -299,22 +244,9 @@ def second_layer_beyond_half(subject: Subject) -> Gain:
     section="Term Importance Analysis",
     reported="alone 1.3, in company 0.05 nats",
     chapter="15-term-importance",
-    rule=(
-        "over documents, the first layer's single heads beside the second's change the loss by"
-        " less than a twentieth of what all single heads do, for every seed; heads of the "
-        "first layer that pay more than 95 % of their attention to the present token move "
-        "nothing and are counted as part of the embedding"
-    ),
     of="two-layer",
     below=0.0,
     threshold_from="“almost nothing” is a twentieth here; the paper's numbers give a hundredth",
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows of 256 tokens in place of 16 whole ones, at every fourth "
-        "target; mended on 2026-11-28 after a referee's look and with his numbers known, "
-        "before it was measured so: a head that looks at the present token alone is part of "
-        "the embedding, so that two ways of writing one function get one verdict"
-    ),
     verdict="not reproduced",
     found=(
         "the first layer's heads add much to the second's: {off} more than a twentieth of what"
@@ -351,27 +283,11 @@ def pattern_cost(subject: Subject) -> Gain:
     section="Term Importance Analysis",
     reported="stated that it says nothing of Q- and K-composition; not how much these do",
     chapter="16-what-freezing-hides",
-    rule=(
-        "over documents, patterns made from embeddings alone cost more than what virtual heads"
-        " change the loss by, for every seed; heads of the first layer that pay more than 95 %"
-        " of their attention to the present token move nothing and are counted as part of the "
-        "embedding. The paper says that something is hidden; that it is more than is shown is "
-        "our bar"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from=(
         "0: more than it shows. Ours, and harder than the paper, which says only that virtual "
         "heads tell nothing of Q and K: if little were hidden, it would not matter"
-    ),
-    registered=(
-        "ec67fc8, 2026-11-23; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: 128 windows of 256 tokens in place of 16 whole ones, at every fourth "
-        "target; mended on 2026-11-28 after a referee's look and with his numbers known, "
-        "before it was measured so: a head that looks at the present token alone is part of "
-        "the embedding, so that two ways of writing one function get one verdict; mended on "
-        "2026-11-28 after a blind reader's look, its words alone: the same measure and bound, "
-        "now told as ours"
     ),
     verdict="reproduced",
     found=(
@@ -430,19 +346,9 @@ def cost_for_repeats(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
     section="Olsson et al. 2022",
     reported="by design, where later heads' keys alone read the head",
     chapter="16-what-freezing-hides",
-    rule=(
-        "over passages, second copy less first: losing the head that looks most at the token "
-        "before costs less than half with later patterns kept, for every seed"
-    ),
     of="two-layer",
     above=0.0,
     threshold_from="“hides”, and no number: of what is hidden less than half is seen; ours",
-    registered=(
-        "ec67fc8, 2026-11-23; metric mended after a first measurement; mended on 2026-11-28 "
-        "after a blind reader's look, with what had been measured known, before it was "
-        "measured so: less than half, not less than a tenth, of which .08 to .12 nats had been"
-        " left"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} an ablation that keeps the patterns hides what the previous-token head "
@@ -480,5 +386,5 @@ def _if_heads_bring(gain: dict[str, Gain], values: Gain) -> Gain:
 
 
 def _size(values: Tensor) -> Tensor:
-    """The values, with all signs turned if their mean is negative: size counts, not sign."""
+    """Values, with all signs turned if their mean is negative: size counts, not sign."""
     return -values if values.nanmean() < 0 else values

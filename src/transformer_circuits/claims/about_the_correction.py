@@ -82,7 +82,7 @@ idle_heads = Graded("a share of {} of idle heads", _idle, sizes=(0.625, 0.75, 0.
 
 @named("two-back head")
 def two_back_head(subject: Subject) -> Subject:
-    """A model whose first head looks two places back, by the positions that turn fastest.
+    """Model whose first head looks two places back, by the positions that turn fastest.
 
     Tokens have nothing in those d_head dimensions, so positions alone decide.
     """
@@ -111,29 +111,9 @@ def two_back_head(subject: Subject) -> Subject:
     section="Correction: Attention Head Composition Diagram",
     reported="two induction heads, on a head that attends to the last several tokens",
     chapter="10-who-reads-whom",
-    rule=(
-        "of the first-layer head, other than those that look one back, that looks most two to "
-        "four places back, with more than half of its attention on the last four: the second K"
-        " edge into induction heads changes predictions on held-out text more than a tenth as "
-        "much as the best K edge from a head that looks one back, each chosen in one half of "
-        "the windows and measured in the other; one back looks every head that gives the "
-        "previous token more than nine tenths of its attention, or else the one that gives it "
-        "most"
-    ),
     of="two-layer",
     above=0.1,
     threshold_from="a tenth, an order of magnitude; ours",
-    registered=(
-        "579ba83, 2026-11-24, after a referee had found a head that looks two back, with the "
-        "largest K scores, in each seed; what its edges do was not measured; mended in "
-        "37da2b4, 2026-11-26, after a referee's look, before it was measured again: by what "
-        "the edge does beside that of the previous-token head, for the Correction does not say"
-        " that it does more than all others, as the rule did; on 128 windows, at four places "
-        "of each, not at six of 24 (chapter 10 had printed both edges for one seed); mended on"
-        " 2026-11-28 after a referee's look, before it was measured again: no head that looks "
-        "one back is taken for one that looks further; in all models of the book there is one,"
-        " for which nothing changes"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} two induction heads also rely on a head that looks further back: the "
@@ -189,23 +169,13 @@ def keys_further_back(subject: Subject) -> Interval:
     section="Virtual Attention Heads",
     reported="“often” the one, never the other",
     chapter="09-two-layers",
-    rule=(
-        "on held-out text the head that looks two back most gives that place less than half of"
-        " what the best previous-token head gives the previous token, both chosen on other "
-        "windows"
-    ),
     of="two-layer",
     below=0.5,
     threshold_from="half: a head that looks there half as much as another looks one back is such a head; ours",
-    registered=(
-        "579ba83, 2026-11-24, after a referee had found a head with .99 of its attention two "
-        "back in each seed; mended in 37da2b4, 2026-11-26, after a referee's look, before it "
-        "was measured again: on 128 windows of 256 tokens, not 16 of 512"
-    ),
     verdict="not reproduced",
     found=(
         "a head looks two tokens back: it gives that place {range} of what the best "
-        "previous-token head gives the previous token. With the usual sinusoids, in one "
+        "previous-token head gives the previous token. With the usual sinusoids, in one shorter "
         "training, none did."
     ),
     unit="%",
@@ -241,22 +211,11 @@ def two_back_over_one_back(subject: Subject) -> Float[Tensor, " document"]:
     section="Analyzing a Two-Layer Model",
     reported="“most”",
     chapter="10-who-reads-whom",
-    rule=(
-        "the paper reads this off its scores, of twelve heads in a layer and before its "
-        "Correction; here, by what edges do: fewer than half of the heads of both layers write"
-        " or read an edge that changes predictions on held-out text at least a tenth as much "
-        "as the strongest edge does"
-    ),
     of="two-layer",
     below=0.5,
     threshold_from=(
         "“most”, the paper's word; that a tenth of the strongest is substantive is ours: an "
         "order of magnitude"
-    ),
-    registered=(
-        "579ba83, 2026-11-24; mended in 37da2b4, 2026-11-26, after a referee's look, before it"
-        " was measured again: on 128 windows, at four places of each, not at six of 24; idle "
-        "heads are planted in three shares"
     ),
     verdict="undecided",
     found=(
@@ -276,7 +235,7 @@ def share_that_composes(subject: Subject) -> Interval:
 
     An edge of any kind is substantive if it changes predictions on held-out text by at least a
     tenth as much as the strongest edge. The interval is over windows. Paper: "Analyzing a Two-Layer
-    Model".
+    Model", which reads this off its scores, of twelve heads in a layer, before its Correction.
     """
 
     def share(mean: Tensor) -> float:
@@ -297,19 +256,9 @@ def share_that_composes(subject: Subject) -> Interval:
     section="Related Work",
     reported="a caution, “might”: a small gradient and low attribution; not measured",
     chapter="18-five-years-on",
-    rule=(
-        "in the second copy of random tokens, where the strongest head gives the right source "
-        "nine tenths of its attention, the derivative sees less than half of what cutting the "
-        "K edge from the previous-token head takes from the right token's logit"
-    ),
     of="two-layer",
     below=0.5,
     threshold_from="half: ours, for “low” has no number; what is seen by less than half is missed more than seen",
-    registered=(
-        "579ba83, 2026-11-24; that the derivative ranks all edges well on text was known; "
-        "mended on 2026-11-28 after a blind reader's look, its words alone: the same measure "
-        "and bound, now told as ours"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} the derivative misses most of what an edge does where the induction head "

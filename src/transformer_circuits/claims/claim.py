@@ -1,4 +1,4 @@
-"""A claim: who makes it, when it counts here, and the sentence for its result.
+"""Claim: who makes it, when it counts here, and the sentence for its result.
 
 A claim about trained models stands at the function that measures it (`measurement.claim`).
 Identities, constructions and untested claims are rows of `data/claims.toml`.
@@ -17,7 +17,7 @@ UNTESTED = ("not done", "not testable here")
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A statement, and the rule that decides it; the second half is for claims about trained models alone."""
+    """Statement, and the rule that decides it; the second half is for claims about trained models alone."""
 
     id: str
     statement: str
@@ -27,8 +27,10 @@ class Claim:
     """Section of the paper where it is made, or other source."""
     reported: str
     """Figure reported there, or "qualitative"."""
-    rule: str
-    """Condition under which it counts as true here; without a chapter, the reason why it was not tested."""
+    rule: str = ""
+    """Statement that a chapter checks; without a chapter, the reason why the claim was not tested.
+    Empty for a claim with a threshold, whose rule is the measured value and the threshold.
+    """
     chapter: str = ""
     """Notebook that decides it; empty if none does."""
     kind: str = "trained"
@@ -45,12 +47,8 @@ class Claim:
     threshold: float = 0.0
     threshold_from: str = ""
     """Source of the threshold, or the reason for it."""
-    registered: str = ""
-    """Commit and date at which the rule was written down, before the final models were measured;
-    its later amendments; or that git does not prove it ("unproven").
-    """
     sometimes: bool = False
-    """Whether the claim is of some models only, so that one seed shows it and a few do not refute it."""
+    """True if the claim is of some models only, so that one seed shows it and a few do not refute it."""
     verdict: str = ""
     """Verdict that `found` was written for."""
     found: str = ""
@@ -82,3 +80,9 @@ def table() -> dict[str, Claim]:
     """Claims that no rule decides, by id, in the order of `data/claims.toml`."""
     rows = files.read_toml(files.data_dir() / "claims.toml")["claim"]
     return {row["id"]: Claim(**row) for row in rows}
+
+
+@cache
+def registered() -> dict[str, str]:
+    """Commit that wrote down the rule of each claim, and later amendments, from `data/registered.toml`."""
+    return files.read_toml(files.data_dir() / "registered.toml")

@@ -17,7 +17,7 @@ from transformer_circuits.text import tokenizer
 
 
 class Control:
-    """A named change of a subject into another; made once for each subject."""
+    """Named change of a subject into another; made once for each subject."""
 
     def __init__(self, name: str, make: Callable[[Subject], Subject]):
         self.name, self._make = name, subjects.once(make)
@@ -26,12 +26,9 @@ class Control:
     def __call__(self, subject: Subject) -> Subject:
         return self._make(subject)
 
-    def __get__(self, instance, owner=None):  # like a function, so that Sphinx documents it as one
-        return self
-
 
 class Drawn(Control):
-    """A control with chance in it: each draw is another subject. The control itself is the first draw."""
+    """Control with chance in it: each draw is another subject. The control itself is the first draw."""
 
     def __init__(self, name: str, make: Callable[[Subject, int], Subject]):
         super().__init__(name, functools.partial(make, seed=1))
@@ -59,7 +56,7 @@ def drawn(name: str) -> Callable[[Callable[[Subject, int], Subject]], Drawn]:
 
 
 class Graded:
-    """An effect that is planted in several sizes, and the smallest that a claim could mean."""
+    """Effect that is planted in several sizes, and the smallest that a claim could mean."""
 
     def __init__(
         self,
@@ -90,7 +87,7 @@ def one_layer(subject: Subject) -> Subject:
 
 @named("shuffled text")
 def shuffled_text(subject: Subject) -> Subject:
-    """The subject on text in which the tokens of each document are shuffled."""
+    """Subject on text in which the tokens of each document are shuffled."""
     generator = torch.Generator().manual_seed(1)
     document = (subject.text == tokenizer.BEGIN).cumsum(dim=0)
     text = subject.text.clone()
@@ -167,7 +164,7 @@ def graded_edges(subject: Subject) -> Subject:
 
 @named("built induction")
 def built_induction(subject: Subject) -> Subject:
-    """The hand-built induction circuit, on random tokens that come twice.
+    """Hand-built induction circuit, on random tokens that come twice.
 
     Its heads work together through patterns alone. Nothing of the subject is used.
     """

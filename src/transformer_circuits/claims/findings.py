@@ -3,7 +3,6 @@
 A sentence states the finding. These places in it are filled from the measurement:
 
 {range}      values, from the least to the most of the seeds, with the unit
-{size}       the same without signs
 {off}        distance of the values from the threshold, without signs
 {threshold}  the claim's
 {other}      values in the other way to look at the models, where there is one
@@ -131,7 +130,6 @@ def say(
     )
     places = {
         "range": _range(means, unit),
-        "size": _range(map(abs, means), unit),
         "off": _range((abs(mean - claim.threshold) for mean in means), unit),
         "threshold": _range([claim.threshold], unit),
         "side": claim.side,

@@ -1,5 +1,6 @@
 """Decision of a claim about trained models: `@claim(…)` binds it to the function that measures it."""
 
+import dataclasses
 import functools
 import html
 import inspect
@@ -30,37 +31,12 @@ def claim(
     *,
     above: float | None = None,
     below: float | None = None,
-    controls: Sequence[Control],
-    planted: Control | Graded | None = None,
-    sample: Sample | None = None,
-    draws: int = 1,
-    moved_by: Sequence[str] = (),
-    also: Control | None = None,
-    trained: Callable[[Subject], Subject] = lambda subject: subject,
-    mean_of: str = "",
-    **words,
+    **fields,
 ) -> Callable[[Callable], "Measurement"]:
     """Make a function the `Measurement` that decides a claim about trained models.
 
-    The function takes a `Subject`, and returns one value for each independent unit (a document, a
-    passage, a window), from which the interval follows; a single value for a fact of the weights
-    alone; not a number for units without a case. Or it returns an `Interval`.
-
-    `above` or `below`: the threshold, and the side of it on which the claim holds. `words`: all
-    other fields of `Claim`.
-    `controls`: subjects on which the rule must fail. `planted`: a subject on which it must hold,
-    with the claimed effect built in; if in several sizes, the rule must see the one that counts.
-    `sample`: the windows of text that units come from, so that those of one package are drawn
-    together. `draws`: the number of each `Drawn` control, where the bound is near to chance: it
-    must be beyond all of them.
-    `moved_by`: the `rewritings` of the same function that may move the value, as it counts heads,
-    is about one, or about the very basis that training left; all others must not.
-    `also`: another way to look at the same model. If the verdicts differ, the claim is undecided;
-    in the `white_basis`, a yes against a no *depends on the basis*.
-    `trained`: for a claim about training, the change to a model of the book before it is measured:
-    the same with the log of another training from its seed.
-    `mean_of`: the kind of thing that the mean is over, if there is one mean for all ("pairs" of
-    trainings), so that the models' own seeds are not asked one by one.
+    `above` or `below`: the threshold, and the side of it on which the claim holds. `fields`: all
+    other fields of `Measurement` and of `Claim`, by their names.
 
     Raises:
         ValueError: unless one of `above` and `below` is given.
@@ -70,35 +46,49 @@ def claim(
             f"{id} is above {above} and below {below}, but one of the two must be given"
         )
     side, threshold = ("below", below) if above is None else ("above", above)
-    claim_of_rule = Claim(id=id, statement=statement, side=side, threshold=threshold, **words)
-    return lambda function: Measurement(
-        claim_of_rule,
-        function,
-        tuple(controls),
-        planted,
-        sample,
-        draws,
-        tuple(moved_by),
-        also,
-        trained,
-        mean_of,
-    )
+    how = {
+        of.name: fields.pop(of.name) for of in dataclasses.fields(Measurement) if of.name in fields
+    }
+    of_rule = Claim(id=id, statement=statement, side=side, threshold=threshold, **fields)
+    return lambda function: Measurement(of_rule, function, **how)
 
 
 @dataclass(eq=False)
 class Measurement:
-    """A claim and the function that decides it; called, it measures a subject."""
+    """Claim and the function that decides it; called, it measures a subject."""
 
     claim: Claim
-    function: Callable
-    controls: tuple[Control, ...]
-    planted: Control | Graded | None
-    sample: Sample | None
-    draws: int
-    moved_by: tuple[str, ...]
-    also: Control | None
-    trained: Callable[[Subject], Subject]
-    mean_of: str
+    function: Callable[[Subject], Float[Tensor, "*unit"] | Interval]
+    """Function that returns one value for each independent unit (a document, a passage, a window),
+    from which the interval follows; a single value for a fact of the weights alone; not a number
+    for units without a case. Or it returns an `Interval`.
+    """
+    controls: Sequence[Control]
+    """Subjects on which the rule must fail."""
+    planted: Control | Graded | None = None
+    """Subject on which it must hold, with the claimed effect built in; if in several sizes, the rule
+    must see the one that counts.
+    """
+    sample: Sample | None = None
+    """Windows of text that units come from, so that those of one package are drawn together."""
+    draws: int = 1
+    """Number of each `Drawn` control, where the bound is near to chance: it must be beyond all of them."""
+    moved_by: Sequence[str] = ()
+    """`rewritings` of the same function that may move the value, as it counts heads, is about one, or
+    about the very basis that training left; all others must not.
+    """
+    also: Control | None = None
+    """Another way to look at the same model. If the verdicts differ, the claim is undecided; in the
+    `white_basis`, a yes against a no *depends on the basis*.
+    """
+    trained: Callable[[Subject], Subject] = lambda subject: subject
+    """For a claim about training, the change to a model of the book before it is measured: the same
+    with the log of another training from its seed.
+    """
+    mean_of: str = ""
+    """Kind of thing that the mean is over, if there is one mean for all ("pairs" of trainings), so
+    that the models' own seeds are not asked one by one.
+    """
 
     def __post_init__(self):
         functools.update_wrapper(self, self.function)
@@ -106,12 +96,9 @@ class Measurement:
     def __call__(self, subject: Subject) -> Float[Tensor, "*unit"] | Interval:
         return self.function(subject)
 
-    def __get__(self, instance, owner=None):  # like a function, so that Sphinx documents it as one
-        return self
-
     @property
     def reads_basis(self) -> bool:
-        """Whether another basis of the stream may give another value, so that two are measured."""
+        """True if another basis of the stream may give another value, so that two are measured."""
         return self.also is white_basis
 
     @property
@@ -167,10 +154,16 @@ class Measurement:
             verdict = rules.verdict(self.claim, of_seeds, had, windows=windows, **options)
             return self._of_some(verdict, of_seeds, had) if self.claim.sometimes else verdict
 
-        planted, power = self._planted(beside)
+        planted = {
+            plant.name: beside[f"planted, {plant.name}"] or rules.NOTHING for plant in self._plants
+        }
+        must: dict = {"planted": planted}
+        if isinstance(graded := self.planted, Graded):
+            by_size = dict(zip(graded.of, planted.values(), strict=True))
+            must = {"power": rules.Power(graded.what, graded.counts, by_size)}
         controls = {name: beside[name] for name in self._control_names()}
         unit = self.mean_of or "units"
-        verdict = judged(seeds, controls, planted=planted, power=power, single=single, unit=unit)
+        verdict = judged(seeds, controls, single=single, unit=unit, **must)
         other: dict[str, Interval] = {}
         if self.also:
             other = {subject.name: self.interval(self.also(subject)) for subject in asked}
@@ -178,7 +171,7 @@ class Measurement:
             controls |= {name: estimate for name, estimate in there.items() if estimate}
             again, way = judged(other, there), self.also.name
             verdict = rules.in_both(verdict, again, way, of_basis=self.reads_basis)
-        return Decision(self, *verdict, seeds, controls, planted, power, other)
+        return Decision(self, *verdict, seeds, controls, planted, other)
 
     def _control_names(self, way: str = "") -> list[str]:
         """Names of the controls in verdicts; `way`: another way to look at the model, if any."""
@@ -203,24 +196,17 @@ class Measurement:
                 estimates[f"{name}, {self.also.name}"] = self._on(
                     control, self.also(subject), self.also
                 )
-        plants = [*self.planted.of.values()] if isinstance(self.planted, Graded) else []
-        plants += [self.planted] if isinstance(self.planted, Control) else []
-        planted = {f"planted, {plant.name}": self.interval(plant(subject)) for plant in plants}
+        planted = {
+            f"planted, {plant.name}": self.interval(plant(subject)) for plant in self._plants
+        }
         return estimates | planted
 
-    def _planted(
-        self, beside: Mapping[str, Interval | None]
-    ) -> tuple[dict[str, Interval], rules.Power | None]:
-        """Values on plants, out of all those of `beside`: in one size, or in several."""
+    @property
+    def _plants(self) -> list[Control]:
+        """Subjects with the effect built in: one, or one of each size, the smallest first."""
         if isinstance(self.planted, Graded):
-            by_size = {
-                size: beside[f"planted, {plant.name}"] or rules.NOTHING
-                for size, plant in self.planted.of.items()
-            }
-            return {}, rules.Power(self.planted.what, self.planted.counts, by_size)
-        if self.planted is None:
-            return {}, None
-        return {self.planted.name: beside[f"planted, {self.planted.name}"] or rules.NOTHING}, None
+            return [*self.planted.of.values()]
+        return [self.planted] if self.planted else []
 
     def _of_some(
         self, verdict: tuple[str, str], seeds: dict[str, Interval], controls: dict[str, Interval]
@@ -272,7 +258,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict with all its evidence. Jupyter shows it; its output's metadata has its record."""
+    """Verdict with all its evidence. Jupyter shows it; its output's metadata has its record."""
 
     measurement: Measurement
     verdict: str
@@ -282,26 +268,18 @@ class Decision:
     controls: dict[str, Interval | None]
     """Values on the controls; None for one that a reader's own model without siblings lacks."""
     planted: dict[str, Interval]
-    """Value on the plant, by its name; empty if there is none, or `power` has them."""
-    power: rules.Power | None = None
-    """Values on an effect planted in several sizes."""
+    """Values on the plant, or on its sizes, by name; empty if there is none."""
     other: dict[str, Interval] = field(default_factory=dict)
-    """The seeds measured in another way; empty if there is none (`claim`, `also`)."""
+    """Seeds measured in another way; empty if there is none (`claim`, `also`)."""
 
     @property
     def _beside(self) -> dict[str, Interval | None]:
         """Values on controls and plants, by name."""
-        planted = {f"planted, {name}": estimate for name, estimate in self.planted.items()}
-        if self.power:
-            of_size = self.power.estimates.items()
-            planted = {
-                f"planted, {self.power.what.format(f'{s:g}')}": estimate for s, estimate in of_size
-            }
-        return self.controls | planted
+        return self.controls | {f"planted, {name}": of for name, of in self.planted.items()}
 
     @property
     def _once_more(self) -> dict[str, Interval | None]:
-        """The seeds measured in another way, under names of their own."""
+        """Seeds measured in another way, under names of their own."""
         return {f"{Path(name).name}, {self._way}": value for name, value in self.other.items()}
 
     @property
@@ -406,13 +384,9 @@ class Decision:
             },
             "Controls: the rule must fail": rows(self.controls),
         }
-        planted = {
-            name.partition(", ")[2]: estimate
-            for name, estimate in self._beside.items()
-            if name not in self.controls
-        }
-        if planted:
-            groups[f"Planted{'' if self.power else ': it must hold'}"] = rows(planted)
+        if self.planted:
+            must = "" if isinstance(self.measurement.planted, Graded) else ": it must hold"
+            groups[f"Planted{must}"] = rows(self.planted)
         stored = "as stored" if self.measurement.reads_basis else "as it is"
         return forest_plot.strip(
             groups,

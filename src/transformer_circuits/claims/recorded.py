@@ -1,34 +1,44 @@
-"""Values of rules on controls and plants, measured once: `data/controls.json`.
+"""Results that are measured once and read from then on, while weights, text and code are the same.
 
-A chapter measures its models anew each time it runs. Controls and plants are measured when the
-record is made (`python -m tools controls`, and by `make reproduce`), and shown from there while it
-matches weights, text and code; a claim whose row does not match is measured again.
+Controls and plants of a rule: `data/controls.json`, made by `python -m tools controls` and by `make
+reproduce`; a claim whose row does not match is measured again. And what several chapters need of one
+model of the book (`for_all_chapters`): measured by the first, under `data/cache/kept/` for the rest.
 """
 
 import ast
 import dataclasses
+import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import safetensors
+import safetensors.torch
+from torch import Tensor
+
 from transformer_circuits import files
 from transformer_circuits.book import dependencies
+from transformer_circuits.claims import subjects
 from transformer_circuits.claims.claim import Claim
 from transformer_circuits.claims.rules import NOTHING, Draws, Interval
+from transformer_circuits.claims.subjects import Subject
+from transformer_circuits.training import checkpoint
 
 if TYPE_CHECKING:
     from transformer_circuits.claims.measurement import Measurement
-    from transformer_circuits.claims.subjects import Subject
 
 MEASURES = ("analysis", "claims", "experiments", "model", "text", "training")
 """Folders of the package whose modules a measured number of the book's models depends on."""
-BESIDE = ("claim.py", "findings.py", "kept.py", "recorded.py", "general.py")
+BESIDE = ("claim.py", "findings.py", "recorded.py", "general.py")
 """Modules among them that only tell or keep results, or are for other people's models."""
 Estimates = Mapping[str, Interval | None]
 """Values by the name in verdicts; None for one that cannot be measured."""
+Made = dict[str, Tensor]
+MADE_OF = "made of"
+"""Key of the hash of a result's inputs, in both files."""
 
 
 def path() -> Path:
@@ -36,7 +46,7 @@ def path() -> Path:
     return files.data_dir() / "controls.json"
 
 
-def beside(measurement: "Measurement", subject: "Subject") -> Estimates:
+def beside(measurement: "Measurement", subject: Subject) -> Estimates:
     """`Measurement.beside` of a model of the book: from the record, or measured if that does not match."""
     if not matches(measurement):
         return measurement.beside(subject)
@@ -45,15 +55,15 @@ def beside(measurement: "Measurement", subject: "Subject") -> Estimates:
 
 
 def matches(measurement: "Measurement") -> bool:
-    """Whether the record has a claim, measured with these weights, this text and this code."""
+    """True if the record has a claim, measured with these weights, this text and this code."""
     row = read().get(measurement.claim.id, {})
-    return row.get("made of") == made_of(measurement.function.__module__)
+    return row.get(MADE_OF) == made_of(measurement.function.__module__)
 
 
 def row(measurement: "Measurement", estimates: Estimates) -> dict[str, Any]:
     """Row of the record."""
     as_json = {name: _as_json(estimate) for name, estimate in estimates.items()}
-    return {"made of": made_of(measurement.function.__module__), "estimates": as_json}
+    return {MADE_OF: made_of(measurement.function.__module__), "estimates": as_json}
 
 
 def write(rows: Mapping[str, Mapping[str, Any]]) -> None:
@@ -80,6 +90,49 @@ def read() -> dict[str, dict[str, Any]]:
         return json.loads(path().read_text(encoding="utf-8"))
     except ValueError as error:
         raise files.damaged(path(), f"is not JSON: {error}") from error
+
+
+def for_all_chapters(make: Callable[[Subject], Made]) -> Callable[[Subject], Made]:
+    """Wrap a function of a subject so that a build calls it once for each model of the book, as stored.
+
+    For other subjects it is called once each, see `subjects.once`.
+    """
+
+    @subjects.once
+    @functools.wraps(make)
+    def made(subject: Subject) -> Made:
+        if not (checkpoint.models_dir() / subject.name).is_dir():
+            return make(subject)
+        path = files.cache_dir() / "kept" / f"{make.__module__}.{make.__name__}.{subject.name}"
+        key = _inputs(make, subject)
+        result = _read(path, key)
+        if result is None:
+            result = {name: values.contiguous() for name, values in make(subject).items()}
+            with files.atomic(path) as temporary:
+                safetensors.torch.save_file(result, temporary, {MADE_OF: key})
+        return result
+
+    return made
+
+
+def _read(path: Path, key: str) -> Made | None:
+    """Result that is kept there; None if there is none, or its inputs were others."""
+    try:
+        with safetensors.safe_open(path, "pt") as file:
+            if (file.metadata() or {}).get(MADE_OF) == key:
+                return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, safetensors.SafetensorError):
+        pass  # there is none, or it is damaged: it is made anew
+    return None
+
+
+def _inputs(make: Callable, subject: Subject) -> str:
+    """Hash of the inputs of a function of a subject."""
+    of = made_of(make.__module__), subject.longest, subject.instead, subject.model
+    digest = hashlib.sha256(repr((of, subject.model.config)).encode())
+    for values in (*subject.model.parameters(), *subject.model.buffers(), subject.text):
+        digest.update(values.detach().contiguous().numpy())
+    return digest.hexdigest()
 
 
 @cache

@@ -1,4 +1,4 @@
-"""One function for every verdict: from intervals, a threshold and controls."""
+"""Verdicts: one function of intervals, a threshold and controls."""
 
 import math
 import statistics
@@ -25,18 +25,9 @@ MOST = 100
 """Factor of more text from which *undecided* names no amount: we have none such."""
 
 
-def marked(text: str) -> str:
-    """Text that begins with a verdict, behind that verdict's symbol; behind a dash, if it begins with none.
-
-    >>> marked("undecided: by one number"), marked("left out: for two layers")
-    ('~ undecided: by one number', '– left out: for two layers')
-    """
-    return f"{SYMBOLS.get(text.partition(':')[0], '–')} {text}"
-
-
 @dataclass(frozen=True)
 class Interval:
-    """An estimate, and its range in 95 of 100 draws of other units of the same kind."""
+    """Estimate, and its range in 95 of 100 draws of other units of the same kind."""
 
     mean: float
     low: float
@@ -157,21 +148,21 @@ def of_few(values: Sequence[float]) -> Interval:
 
 
 def beyond(claim: Claim, estimate: Interval) -> bool:
-    """Whether an interval lies wholly on the claim's side of the threshold, which itself is not beyond."""
+    """True if an interval lies wholly on the claim's side of the threshold, which itself is not beyond."""
     return (
         estimate.low > claim.threshold if claim.side == "above" else estimate.high < claim.threshold
     )
 
 
 def short_of(claim: Claim, estimate: Interval) -> bool:
-    """Whether an interval lies wholly on the other side of the threshold; on it is not there, either."""
+    """True if an interval lies wholly on the other side of the threshold; on it is not there, either."""
     return (
         estimate.high < claim.threshold if claim.side == "above" else estimate.low > claim.threshold
     )
 
 
 def holds(claim: Claim, control: Interval) -> bool:
-    """Whether a rule holds on a control: wholly beyond the threshold; of several draws, any."""
+    """True if a rule holds on a control: wholly beyond the threshold; of several draws, any."""
     if isinstance(control, Draws):
         end = control.high if claim.side == "above" else control.low
         control = Interval(end, end, end, n=1)

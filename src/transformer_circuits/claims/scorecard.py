@@ -20,7 +20,7 @@ from transformer_circuits.figures.tables import Link, Picture, Table, table
 from transformer_circuits.record import Record
 
 VERDICTS = (*rules.VERDICTS, *UNTESTED)
-"""Every verdict; the first ones are for claims about trained models."""
+"""Verdicts; the first ones are for claims about trained models."""
 HOLDS = {"identity": "any weights", "built": "built"}
 """Verdict on an identity and on a construction: they hold, or the chapter stops at their check."""
 VIDEOS = "The authors' videos"
@@ -181,7 +181,7 @@ class Scorecard:
 
     @property
     def claims(self) -> list[Claim]:
-        """All claims, chapter after chapter."""
+        """Claims, chapter after chapter."""
         return [*catalogue.claims().values()]
 
     @property

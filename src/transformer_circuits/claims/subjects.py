@@ -17,7 +17,6 @@ from transformer_circuits import files
 from transformer_circuits.analysis import composition, head_roles, present_token
 from transformer_circuits.analysis.heads import Head
 from transformer_circuits.claims import samples
-from transformer_circuits.interop import own_model
 from transformer_circuits.model.general import GeneralTransformer
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import corpus, tokenizer, windows
@@ -46,7 +45,7 @@ LOGGED = ("tokens", "held_out", "in_context_learning_score", "previous_token", "
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A model, and the held-out text on which it is measured. Two subjects are equal only if identical."""
+    """Model, and the held-out text on which it is measured. Two subjects are equal only if identical."""
 
     name: str
     """Name in `data/models/`, or the path the model was read from."""
@@ -56,9 +55,9 @@ class Subject:
     log: Log = ()
     """Empty where there is none."""
     readers_own: bool = False
-    """Whether it is a reader's own model, without siblings from the same seed."""
+    """True if it is a reader's own model, without siblings from the same seed."""
     of_the_book: bool = False
-    """Whether the text is the book's held-out text, of whose documents the packages are known."""
+    """True if the text is the book's held-out text, of whose documents the packages are known."""
     as_stored: "Subject | None" = None
     """Subject with the same function of tokens in its stored basis, where this one's basis is another."""
     instead: str = ""
@@ -97,7 +96,7 @@ class Subject:
 
     @cached_property
     def previous_token_heads(self) -> list[Head]:
-        """All heads that look one back, if there are several, see `head_roles.previous_token_heads`."""
+        """Heads that look one back, if there are several, see `head_roles.previous_token_heads`."""
         if self.as_stored:
             return self.as_stored.previous_token_heads
         return head_roles.previous_token_heads(self.model, self.text)
@@ -126,7 +125,7 @@ class Subject:
         return (torch.stack(rows) / direct.clamp(min=1e-30)).sqrt()
 
     def does(self, head: tuple[int, int]) -> bool:
-        """Whether a head has an effect: it adds at least `LEAST` of the addition of the direct path."""
+        """True if a head has an effect: it adds at least `LEAST` of the addition of the direct path."""
         return bool(self.added[head[0], head[1]] >= LEAST)
 
     def require(self, holds: bool, needed: str) -> None:
@@ -243,7 +242,7 @@ def _packages(vocabulary: Path) -> Int[Tensor, " document"]:
 
 @cache
 def named(name: str) -> Subject:
-    """A model of the book, with the small profile's held-out text."""
+    """Model of the book, with the small profile's held-out text."""
     log = tuple(checkpoint.records(name))
     return Subject(name, checkpoint.load(name), held_out(), log, of_the_book=True)
 
@@ -259,6 +258,8 @@ def of_folder(place: Path) -> Subject:
     Raises:
         UserError: if there is no such model, it is damaged, or it has another vocabulary.
     """
+    from transformer_circuits.interop import own_model  # a fifth of all code, for this alone
+
     model, log = own_model.load(place), place / "training.jsonl"
     if model.config.n_vocab != (n_vocab := tokenizer.load().get_vocab_size()):
         raise files.UserError(

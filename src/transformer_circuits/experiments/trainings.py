@@ -74,12 +74,12 @@ class Training:
 
     @property
     def crowded(self) -> bool:
-        """Whether its heads write more than the stream has room for."""
+        """True if its heads write more than the stream has room for."""
         return self.n_heads * self.line["shape"]["d_head"] > self.width
 
     @property
     def normed(self) -> bool:
-        """Whether a norm stands before every read."""
+        """True if a norm stands before every read."""
         return self.line["choices"].get("norm", False)
 
     @property
@@ -102,7 +102,7 @@ def path() -> Path:
 
 @cache
 def read() -> tuple[Training, ...]:
-    """Every recorded training, in the order of the plan."""
+    """Recorded trainings, in the order of the plan."""
     return tuple(map(Training, files.read_json_lines(path() / "records.jsonl")))
 
 

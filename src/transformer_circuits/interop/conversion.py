@@ -18,7 +18,9 @@ from transformer_circuits.model.transformer import Transformer
 
 GRANTED = (
     "heads look back alone; scores are divided by √d_head, if no setting says otherwise; tokens enter as they "
-    "are stored; norms stand before what reads. Logits of the author's own code, check=, confirm it"
+    "are stored, and the first place has the first row of a table; norms stand before what reads, their gains "
+    "multiply, and torch.nn's LayerNorm adds 1e-5; heads lie side by side, and those that share keys are "
+    "neighbours; a square .weight is [out, in]. Logits of the author's own code, check=, confirm it"
 )
 """What no weight tells, and almost all models have."""
 LONG = 1024
@@ -48,7 +50,12 @@ def _norm(found: Reading, cfg: Mapping[str, Any]) -> tuple[str | None, str]:
     if any(gains.values()) != (norm in ("LN", "RMS")) and (found.n_layers or norm):
         has = "gains" if any(gains.values()) else "no gains"
         raise ValueError(f"normalization_type is {norm!r} but the weights have {has} of norms")
-    if norm in ("RMS", "RMSPre") and "eps" not in cfg:
+    torchs = norm == "LN" and all(
+        name.endswith(".weight")
+        for name, part in found.told.items()
+        if part.endswith((".ln1.w", "ln_final.w"))
+    )
+    if norm and "eps" not in cfg and not torchs:
         raise _ask("no weight tells what is added before the root", "eps", 1e-5, 1e-6, 1e-8)
     if norm in (None, "LNPre", "RMSPre") or all(gains.values()) or not found.n_layers:
         return norm, ""
@@ -76,6 +83,10 @@ def _positions(found: Reading, cfg: dict[str, Any], norm: str | None) -> str:
         has = "a" if table else "no"
         raise ValueError(
             f"positional_embedding_type is {said!r} but the weights have {has} table of positions"
+        )
+    if found.angles and said != "rotary":
+        raise ValueError(
+            f"there are angles of rotary positions, {found.angles[:2]}, but positions are {said!r}"
         )
     if norm is not None and said == "shortformer":
         raise ValueError(

@@ -1,18 +1,17 @@
 """What the tensors of somebody else's checkpoint are, by structure: no library's names are known.
 
-Names give the index of layer and head, and the usual words (q, k, v, o, embed, pos, norm, head); shapes
-and what is left give the rest. `read` gives weights in one layout of them, by the names that TransformerLens
-has for parts, or raises an `Unclear` with every tensor and the lines that would settle it.
+Names give the index of layer and head, and the usual words; shapes and what is left give the rest. `read`
+gives weights in one layout, by the names that TransformerLens has for parts, or raises an `Unclear` with
+every tensor and the lines that would settle it.
 
 Where two readings of a shape give different logits, these conventions count, and no others:
 
 - a `.weight` is [out, in], as in torch.nn.Linear, unless matrices of the layers whose shape tells are the
   other way round; a `.kernel` is [in, out]; bare parameters are as those among them whose shape tells;
 - heads stand side by side, (head d_head), and the axis of heads comes before that of d_head;
-- c_attn, in_proj, Wqkv, to_qkv and to_kv are q, k, v one after the other, and query_key_value is head by
-  head, as where these names come from (GPT-2, torch.nn, FlashAttention, GPT-NeoX). Of other joined matrices only
+- c_attn and in_proj are q, k, v one after the other, as in GPT-2 and torch.nn. Of other joined matrices only
   the order of letters is in the name, and with more than one head their packing is asked for;
-- norms of layers stand before attention, where the end has a norm, too; tokens enter as they are stored;
+- norms of layers stand before attention, where the end has a norm, too, and no word says otherwise;
 - a table of tokens or positions has a row for each; a single matrix of the vocabulary is tied;
 - under TransformerLens's own names, its shapes.
 """
@@ -33,37 +32,32 @@ from transformer_circuits.model import weights as numbers
 
 Names = Mapping[str, str | Sequence[str]]
 """Part → tensor: "blocks.{layer}.attn.W_Q" → "layers.{layer}.wq.weight", behind which may stand its axes
-as einops writes them, " d_model (head d_head)". "none" → what is no weight."""
+as einops writes them, " d_model (head d_head)"; a number may stand for {layer}. "none" → what is no weight."""
 
-WRAPPED = re.compile(r"_orig_mod\.|_original_component\.|^module\.")
-WHOLE = re.compile(
-    r"(?<![^./])\d+(?![^./])|(?i:(?<=head)|(?<=head_)|(?<=heads_))\d+(?![A-Za-z0-9])"
-)
-BEHIND = re.compile(r"(?<=[A-Za-z_])\d+(?![A-Za-z0-9])")
-"""Numbers that are a component of a name, and that end a word of one."""
-WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+WORDS = {
+    "W_pos": r"pos|positions?|positional|wpe|pe|wp|p|places?|times?",
+    "W_U": r"unembed.*|head|logits?|out|output|decoder|classifier|wu|u|readout|generator",
+    "W_E": r"embed.*|emb|wte|tok|tokens?|words?|we|e|lookup|vocab|vocabulary",
+    "W_O": r"out|output|unify.*|combine|merge|dense",
+    "bias": r"bias|beta|shift|offset|b[qkvo]?",
+    "gain": r"weight|gamma|scale|gain|alpha|[wga]",
+    "norm": r"lns?|.*norms?|rms",
+    "norm behind": r"post|sub|inner|out|output|[qkv]|query|key|value",
+    "norm of tokens": r"emb|embed.*|tok|tokens?",
+    "MLP": r"mlps?|ffn?|feed|feedforward|up|down|gate|experts?",
+    "angles": r"inv|freqs?|cos|sin|rope|rotary",
+    "added": r"types?|segments?|lang.*",
+}
+"""The usual words of a name, in lower case; of angles, the last component's; "added" are tables beside tokens."""
 LETTER = re.compile(
     r"(?:w|b|lin|fc|proj)?(q|query|queries|k|keys?|v|val|values?|o|[qkv]{2,3})(?:s|w|b|proj|lin)?"
 )
-END = r"(?:[._](weight|bias|kernel|scale|embedding|[wb]))?"
-ALL_THREE = re.compile(rf"(?:.*\.)?(?:c_attn|in_proj|W?_?pack|attn_in){END}")
-IN_BLOCKS = re.compile(rf"(?:.*\.)?(?:c_attn|in_proj|Wqkv|to_q?kv){END}")
-BY_HEAD = re.compile(rf"(?:.*\.)?query_key_value{END}")
-ATTENTION = re.compile(r"att", re.IGNORECASE)
-OUT = re.compile(r"out|output|unify.*|combine|merge|dense")
-BIAS = re.compile(r"bias|beta|shift|offset|b[qkvo]?")
-GAIN = re.compile(r"weight|gamma|scale|gain|alpha|[wga]")
-NORM = re.compile(r"lns?|.*norms?|rms")
-MLP = re.compile(r"mlps?|ffn?|feed|feedforward|up|down|gate|experts?")
-ANGLES = {"inv", "freq", "freqs", "cos", "sin", "rope", "rotary"}
-"""Of tables of rotary positions, which a config says better."""
-ADDED = re.compile(r"types?|segments?|lang.*")
-"""Of tables that are added to tokens, and of which no model here knows."""
-OUTSIDE = {
-    "W_pos": re.compile(r"pos|positions?|positional|wpe|pe|wp|p|places?|times?"),
-    "W_U": re.compile(r"unembed.*|head|logits?|out|output|decoder|classifier|wu|u|readout|generator"),
-    "W_E": re.compile(r"embed.*|emb|wte|tok|tokens?|words?|we|e|lookup|vocab|vocabulary"),
-}  # fmt: skip
+LETTERS = ("Q", "K", "V", "O", "KV", "QKV")
+IN_BLOCKS = re.compile(r"(?:.*\.)?(?:c_attn|in_proj)(?:[._][a-z]+)?")
+WRAPPED = re.compile(r"_orig_mod\.|_original_component\.|^module\.")
+NUMBER = re.compile(r"\d+(?![A-Za-z0-9])")
+HEAD = re.compile(r"(?i)(heads?[._]?)(\d+)(?![a-z0-9])")
+OUTSIDE = ("W_pos", "W_U", "W_E")
 OF_HEADS = ("(head d_head) d_model", "d_model (head d_head)", "head d_head d_model",
             "head d_model d_head", "d_model head d_head")  # fmt: skip
 JOINED = tuple(
@@ -72,10 +66,11 @@ JOINED = tuple(
     for axes in (f"({order}) d_model", f"d_model ({order})", f"{order} d_model")
 )
 TABLE = ("n d_model", "d_model n")
-"""Every layout of a matrix of heads, of several in one, and of one outside the layers."""
+THEIRS = {"W_O": "head d_head d_model", "W_E": TABLE[0], "W_pos": TABLE[0], "W_U": TABLE[1]}
+"""Layouts of a matrix of heads, of several in one, of one outside the layers, and TransformerLens's own."""
 PART = re.compile(
-    r"(?:(?:blocks|layers)\.\{layer\}\.)?(?:(?:attn|embed|pos_embed|unembed)\.)?"
-    r"(W_E|W_pos|W_U|b_U|ln_final\.[wb]|ln1\.[wb]|[Wb]_(?:[QKV]{1,3}|O)|none)"
+    r"(?:(?:blocks|layers)\.(?P<layer>\{layer\}|\d+)\.)?(?:(?:attn|embed|pos_embed|unembed)\.)?"
+    r"(?P<part>W_E|W_pos|W_U|b_U|ln_final\.[wb]|ln1\.[wb]|[Wb]_(?:[QKV]{1,3}|O)|none)"
 )
 PLACES = {"W_E": "embed.W_E", "W_pos": "pos_embed.W_pos", "W_U": "unembed.W_U", "none": "none",
           "b_U": "unembed.b_U", "ln_final.w": "ln_final.w", "ln_final.b": "ln_final.b",
@@ -88,110 +83,88 @@ class Unclear(files.UserError):
 
 
 def whole(part: str) -> str:
-    """The whole name of a part: blocks.{layer}.attn.W_Q of W_Q."""
+    """Whole name of a part: blocks.{layer}.attn.W_Q of W_Q."""
     return PLACES.get(part, "blocks.{layer}.attn." + part)
 
 
 def words(name: str) -> list[list[str]]:
-    """Of each component of a name, from the last to the first; numbers of layer and head left out."""
+    """Words of each component of a name, from the last to the first, without numbers."""
     parts = reversed(re.split(r"[./]", re.sub(r"\{\w+\}", "", name)))
-    return [made for part in parts if (made := [w.lower() for w in WORD.findall(part)])] or [[]]
+    found = (re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+", part) for part in parts)
+    return [[word.lower() for word in component] for component in found if component] or [[]]
 
 
-def _has(name: str, which: re.Pattern[str]) -> bool:
-    """Whether a word of a name is one of these."""
-    return any(which.fullmatch(word) for component in words(name) for word in component)
+def has(name: str, which: str, last: bool = False) -> bool:
+    """Whether a word of a name, or of its last component, is one of `WORDS`."""
+    components = words(name)[:1] if last else words(name)
+    return any(re.fullmatch(WORDS[which], word) for of in components for word in of)
 
 
 def letters(name: str) -> str:
-    """Which of Q, K, V and O a tensor is by its name, in the order of the name."""
-    if ALL_THREE.fullmatch(re.sub(r"\.?\{\w+\}", "", name)):
+    """Letters of Q, K, V and O that a tensor is by its name, in the order of the name."""
+    if IN_BLOCKS.fullmatch(re.sub(r"\.?\{\w+\}", "", name)):
         return "QKV"
+    if re.search(r"bias_[kv]$", name):  # torch.nn's: a key and a value that every place has more
+        return ""
     for component in words(name):
+        if any(re.fullmatch(WORDS["norm"], word) for word in component):
+            break
         found = [m[1] for word in component if (m := LETTER.fullmatch(word))]
         joined = "".join(x if set(x) <= set("qkv") else x[0] for x in found).upper()
-        if joined and len({*joined}) == len(joined):
+        if any(len(joined) == len(known) and {*joined} == {*known} for known in LETTERS):
             return joined
-        if any(map(OUT.fullmatch, component)):
+        if any(re.fullmatch(WORDS["W_O"], word) for word in component):
             break
     return ""
 
 
-@dataclass
+@dataclass(eq=False)
 class Family:
     """Tensors that are alike but for their layer and head."""
 
     pattern: str
     """Their name, with {layer} and {head} in place of numbers."""
-    each: dict[tuple[int, int], Tensor] = field(default_factory=dict)
-    """By layer and head, 0 where there is no such number."""
     part: str = ""
     axes: str = ""
+    each: dict[tuple[int, int], Tensor] = field(default_factory=dict)
+    """By layer and head, 0 where there is no such number."""
+    inside: bool = False
+    """Whether it is of the layers."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one layer: with the number of heads in front, where each has its own."""
+        """Shape in one layer, with the number of heads in front, where each has its own."""
         heads = (len({head for _, head in self.each}),) if "{head}" in self.pattern else ()
         return heads + tuple(next(iter(self.each.values())).shape)
 
     @property
     def ndim(self) -> int:
-        return next(iter(self.each.values())).ndim
+        return len(self.shape)
+
+    @property
+    def atoms(self) -> list[str]:
+        """Its part, or each of those that are joined in it."""
+        joined = re.fullmatch(r"([Wb]_)([QKV]{2,3})", self.part)
+        return [joined[1] + x for x in joined[2]] if joined else [self.part] * bool(self.part)
 
     @property
     def stem(self) -> str:
         return re.sub(r"[._](weight|bias|kernel|scale|[wb])$", "", self.pattern)
 
     @property
-    def plain(self) -> str:
-        return re.sub(r"\.?\{\w+\}", "", self.pattern)
+    def kind(self) -> str:
+        """How a module calls its matrix, if a module has it."""
+        return "".join(re.findall(r"[._](weight|kernel|embeddings?)$", self.pattern))
 
     def __str__(self) -> str:
         return f"{self.pattern} {self.shape}"
 
-    def of(self, layer: int | None = None) -> Tensor:
-        layer = next(iter(self.each))[0] if layer is None else layer
+    def of(self, layer: int) -> Tensor:
         alike = [self.each[key] for key in sorted(self.each) if key[0] == layer]
         return torch.stack(alike) if "{head}" in self.pattern else alike[0]
 
-    def has(self, which: re.Pattern[str]) -> bool:
-        """Whether a word of its name is one of these."""
-        return _has(self.pattern, which)
-
-
-def _numbered(names: Sequence[str], of_layers_too: Collection[str]) -> dict[str, tuple]:
-    """The pattern of each name, with its layer and head; `of_layers_too`: what else is of layers."""
-    own = {name for name in names if name in of_layers_too or letters(name)}
-    own = own or {name for name in names if ATTENTION.search(name)}
-    kind = WHOLE if any(map(WHOLE.search, own)) else BEHIND
-    heads = re.compile(r"heads?[._]?$", re.IGNORECASE)
-    places: dict[str, set[int]] = {}  # by what stands before them: numbers of what is of attention
-    for name in own:
-        for found in kind.finditer(name):
-            before = kind.sub("#", name[: found.start()])
-            if not heads.search(before):
-                places.setdefault(before, set()).add(int(found[0]))
-    outer = min((before.count("#") for before in places), default=0)  # of lists in lists
-    layers = {before: has for before, has in places.items() if before.count("#") == outer}
-    # A list of two or more: what stands once may be anything.
-    layers = {before: has for before, has in layers.items() if len(has) > 1} or layers
-    known = set().union(*layers.values())
-    placed = {}
-    for name in names:
-        layer, head, pattern, end = 0, 0, "", 0
-        for found in kind.finditer(name):
-            before, number, mark = kind.sub("#", name[: found.start()]), int(found[0]), found[0]
-            if heads.search(before):
-                mark, head = "{head}", number
-            elif (
-                number in known
-                and "{layer}" not in pattern
-                and (before in layers or kind is BEHIND or _has(before, NORM))
-            ):
-                mark, layer = "{layer}", number
-            pattern, end = pattern + name[end : found.start()] + mark, found.end()
-        placed[name] = pattern + name[end:], (layer, head)
-    return placed
+    def has(self, *which: str) -> bool:
+        return any(has(self.pattern, one) for one in which)
 
 
 @dataclass
@@ -202,7 +175,68 @@ class Reading:
     """W_Q, W_K, W_V and W_O are [head, d_head, d_model], W_E, W_pos and W_U [n, d_model]."""
     n_layers: int
     told: dict[str, str]
-    """What each tensor was read as."""
+    """Part that each tensor was read as."""
+    angles: list[str]
+    """Names of tables of rotary positions, which a config says better."""
+
+
+Place = tuple[str, str, str, int, int]
+"""Pattern, part and axes of a tensor's family, its layer and its head."""
+
+
+def _said(names: Names, plain: Collection[str]) -> Iterator[tuple[str, Place]]:
+    """Places of the tensors that `names` has; lines that name one tensor come before patterns."""
+    taken: set[str] = set()
+    lines = [(part, x) for part, of in names.items() for x in ([of] if isinstance(of, str) else of)]
+    for key, line in sorted(lines, key=lambda pair: "{" in pair[1]):
+        if not (known := PART.fullmatch(key)):
+            raise files.UserError(f"names has {key!r}, but parts are called {PART.pattern}")
+        pattern, _, axes = line.partition(" ")
+        pattern = WRAPPED.sub("", pattern.replace("/", "."))
+        form = re.sub(r"\\\{(layer|head)\\\}", r"(?P<\1>\\d+)", re.escape(pattern))
+        free = [name for name in plain if name not in taken or "{" not in pattern]
+        found = {name: m.groupdict() for name in free if (m := re.fullmatch(form, name))}
+        if not found:
+            there = f"no tensor is called so: {[*plain][:8]}"
+            raise files.UserError(f"names has {pattern} for {key}, but {there}")
+        taken |= {*found}
+        own = (known["layer"] or "").strip("{layer}") or 0
+        for name, at in found.items():
+            at_ = int(at.get("layer", own)), int(at.get("head", 0))
+            yield name, (pattern, known["part"], axes.strip(), *at_)
+
+
+def _numbered(names: Sequence[str], of_layers: Collection[str]) -> Iterator[tuple[str, Place]]:
+    """Places of tensors by the numbers in their names; `of_layers`: names that are of layers for sure."""
+    own = {name for name in names if name in of_layers or letters(name)}
+    own = own or {name for name in names if "att" in name.lower()}
+    mine: dict[str, set[int]] = {}
+    others: dict[str, set[int]] = {}
+    slots: dict[str, list[tuple[str, re.Match]]] = {}
+    for name in names:
+        heads = {m.start(2) for m in HEAD.finditer(name)} if name in own else set()
+        found = [m for m in NUMBER.finditer(name) if m.start() not in heads]
+        slots[name] = [(re.sub(r"\d+", "#", name[: m.start()]), m) for m in found]
+        for before, m in slots[name]:
+            (mine if name in own else others).setdefault(before, set()).add(int(m[0]))
+    # A list of two or more, or a whole component: what stands once in a word may be anything.
+    several = [at for at, of in mine.items() if len(of) > 1]
+    several = several or [at for at in mine if not at[-1:].isalpha()] or [*mine]
+    outer = min((at.count("#") for at in several), default=0)  # of lists in lists
+    layers = {at for at in several if at.count("#") == outer}
+    known = set().union(*(mine[at] for at in layers))
+    alike = {at for at, of in others.items() if of == known}
+    outside = {at for at in alike if any(has(at, part) for part in OUTSIDE)}
+    layers |= {at for at in alike if has(at, "norm") or (at[-1:] == "." and at not in outside)}
+    for name, found in slots.items():
+        pattern, layer, head = name, 0, 0
+        for before, m in reversed(found):
+            if before in layers and int(m[0]) in known:
+                layer = int(m[0])
+                pattern = f"{name[: m.start()]}{{layer}}{name[m.end() :]}"
+        if name in own and (m := HEAD.search(pattern)):
+            head, pattern = int(m[2]), HEAD.sub(r"\1{head}", pattern, count=1)
+        yield name, (pattern, "", "", layer, head)
 
 
 class _Reader:
@@ -214,148 +248,93 @@ class _Reader:
             if name in plain and not torch.equal(plain[name], W):
                 raise files.UserError(f"there are two tensors {name}, with other numbers")
             plain[name] = W
-        self.families, of = self._named(plain, names)
-        plain = {n: W for n, W in plain.items() if n not in of and not self._no_weight(n, W)}
-        numbers.require_numbers(plain)
-        plain = self._unstacked(plain)
-        known = {n for n, part in of.items() if PLACES.get(part, "blocks")[:6] == "blocks"}
+        said = [*_said(names, plain)]
+        left = {name: W for name, W in plain.items() if name not in dict(said)}
+        self.angles = [name for name in left if has(name, "angles", last=True)]
+        left = {n: W for n, W in left.items() if n not in self.angles and not _no_weight(n, W)}
+        said = [(name, at) for name, at in said if at[1] != "none"]
+        numbers.require_numbers(left | {name: plain[name] for name, _ in said})
+        of_layers = {name for name, at in said if whole(at[1])[:6] == "blocks"}
+        every = _numbered([*left, *dict(said)], of_layers)
         made: dict[str, Family] = {}
-        for name, (pattern, key) in _numbered([*plain, *of], known).items():
-            if name in plain:
-                made.setdefault(pattern, Family(pattern)).each[key] = plain[name]
-        self.families += made.values()
+        for name, at in [*said, *(pair for pair in every if pair[0] in left)]:
+            pattern, part, axes, layer, head = at
+            f = made.setdefault(part or pattern, Family(pattern, part, axes))
+            # A tensor may have an axis of layers, if a line says so.
+            tensors = plain[name] if axes.startswith("layer ") else plain[name][None]
+            for i, W in enumerate(tensors, layer):
+                if (i, head) in f.each or f.axes != axes:
+                    raise files.UserError(f"names has several tensors for {part}, or several axes")
+                f.each[i, head] = W
+        self.families = [*made.values()]
+        self._layers()
+
+    def _layers(self) -> None:
+        """Which families are of layers, and whether every layer has all of them."""
+        numbered = any("{layer}" in f.pattern or len(f.each) > 1 for f in self.families)
         for f in self.families:
+            out = f.has("W_O") and not f.has(*OUTSIDE)
+            by_name = "{layer}" in f.pattern or (not numbered and bool(letters(f.pattern) or out))
+            f.inside = whole(f.part)[:6] == "blocks" if f.part else by_name
+            f.axes = f.axes.removeprefix("layer ")
             if len(shapes := {tuple(W.shape) for W in f.each.values()}) > 1:
                 raise files.UserError(f"{f.pattern} has several shapes, {sorted(shapes)}")
-            numbers.require_numbers({f.pattern: next(iter(f.each.values()))})
-        numbered = any("{layer}" in f.pattern for f in self.families)
-        self.inside = [
-            f for f in self.families
-            if (whole(f.part)[:6] == "blocks" if f.part else
-                "{layer}" in f.pattern or (not numbered and self._of_heads(f)))
-        ]  # fmt: skip
+            if not f.inside and f.ndim == 3 and 1 in f.shape[:2]:
+                f.axes = TABLE[0]
+            if f.ndim > 2 and not (f.inside and (f.part or letters(f.pattern))):
+                f.each = {key: W.squeeze() for key, W in f.each.items()}
+        self.inside = [f for f in self.families if f.inside]
         self.layers = sorted({layer for f in self.inside for layer, _ in f.each})
-        for f in self.families:
-            if f not in self.inside:
-                f.each = {key: W.squeeze() if W.ndim > 2 else W for key, W in f.each.items()}
-            elif {layer for layer, _ in f.each} != {*self.layers} or len(f.each) % len(self.layers):
+        n, n_said = len(self.layers), self.cfg.get("n_layers")
+        for f in self.inside:
+            if {layer for layer, _ in f.each} != {*self.layers} or len(f.each) % n:
                 where = f"{f.pattern} is there for {sorted(f.each)} alone"
                 raise files.UserError(f"the layers are {self.layers}, but {where}")
+        in_a_row = self.layers in ([*range(n)], [*range(1, n + 1)])
+        deep = [f for f in self.inside if f.ndim > 2 and not numbered]
+        if n != n_said and (deep or not in_a_row):
+            said = f"the layers are {self.layers} by their names, and there may be others, or an axis of them"
+            parts = {f: f.part or "W_" + letters(f.pattern) for f in deep if f.ndim > 3}
+            ways = (
+                (of, f.pattern, f"layer {THEIRS.get(of, OF_HEADS[3])}") for f, of in parts.items()
+            )
+            raise self.unclear(f"{said}: config={{'n_layers': {n}}} says that these are all", *ways)
 
-    @staticmethod
-    def _of_heads(f: Family) -> bool:
-        """Whether it is of attention by its name, where no number tells."""
-        out = f.has(OUT) and not any(map(f.has, OUTSIDE.values()))
-        return bool(letters(f.pattern)) or out
+    def unclear(self, said: str, *ways: tuple[str, ...]) -> Unclear:
+        """The refusal, with every tensor and what it could be; `ways`: part, pattern, axes."""
+        could = {f: f.part or f"could be {' or '.join(self._could_be(f))}" for f in self.families}
+        lines = [f"  {f}: {of}" for f, of in could.items()] + [
+            "One of these lines settles it:"
+        ] * bool(ways)
+        for part, *pattern in ways:
+            lines.append(f"  names = {files.as_json({whole(part): ' '.join(pattern)})}")
+        return Unclear("\n".join([f"{said}. The tensors:", *lines]))
 
-    @staticmethod
-    def _named(plain: Mapping[str, Tensor], names: Names) -> tuple[list[Family], dict[str, str]]:
-        """Families that `names` has, and the part of each tensor that it names."""
-        taken: dict[str, str] = {}
-        made: dict[str, Family] = {}
-        for key, lines in names.items():
-            if not (known := PART.fullmatch(key)):
-                raise files.UserError(f"names has {key!r}, but parts are called {PART.pattern}")
-            for line in [lines] if isinstance(lines, str) else lines:
-                pattern, _, axes = line.partition(" ")
-                pattern = WRAPPED.sub("", pattern.replace("/", "."))
-                form = re.sub(r"\\\{(layer|head)\\\}", r"(?P<\1>\\d+)", re.escape(pattern))
-                found = {n: m.groupdict() for n in plain if (m := re.fullmatch(form, n))}
-                if not found:
-                    there = f"no tensor is called so: {[*plain][:8]}"
-                    raise files.UserError(f"names has {pattern} for {key}, but {there}")
-                taken |= dict.fromkeys(found, known[1])
-                family = made.setdefault(known[1], Family(pattern, {}, known[1], axes.strip()))
-                for name, at in found.items():
-                    family.each[int(at.get("layer", 0)), int(at.get("head", 0))] = plain[name]
-        return [f for part, f in made.items() if part != "none"], taken
+    def _could_be(self, f: Family) -> list[str]:
+        """Parts that it could be by its shape alone."""
+        of_d = not self.d or self.d in f.shape
+        if f.ndim > 1:
+            every = ["W_Q", "W_K", "W_V", "W_O", "W_QKV"] if f.inside else [*OUTSIDE]
+            return every if of_d else ["nothing that is known here"]
+        if f.inside:
+            return ["ln1.w", "ln1.b", "b_O"] if of_d else ["b_Q", "b_K", "b_V"]
+        return ["ln_final.w", "ln_final.b"] if of_d else ["b_U"]
 
-    def _unstacked(self, plain: dict[str, Tensor]) -> dict[str, Tensor]:
-        """With a tensor for each layer, where the first axis of one without numbers is of layers."""
-        n, own = self.cfg.get("n_layers") or 0, [W for name, W in plain.items() if letters(name)]
-        if n < 2 or any(re.search(r"\d", name) for name in plain) or not own:
-            return plain
-        if any(len(W) != n for W in own) or max(W.ndim for W in own) < 3:
-            return plain
-        each = {f"{name}.{i}": W[i] for name, W in plain.items() if len(W) == n for i in range(n)}
-        return each | {name: W for name, W in plain.items() if len(W) != n}
-
-    def _no_weight(self, name: str, W: Tensor) -> bool:
-        """Whether it is a mask, a count or a table of angles, all of which may be saved, too."""
-        told = {word for component in words(name) for word in component}
-        if name.endswith(numbers.BUFFERS) or ANGLES & {*words(name)[0]}:
-            return True
-        if W.layout != torch.strided or W.is_meta or W.is_quantized:
-            return False
-        if W.ndim == 0:
-            return bool(told & {"mask", "masked", "ignore", "bias"}) and not float(W) > -1e4
-        if W.dtype == torch.bool or told & {"mask", "tril", "causal"}:
-            return True
-        counts = not W.is_floating_point() and not W.is_complex()
-        if counts and told & {"ids", "id", "pos", "position", "positions", "arange"}:
-            return torch.equal(W.flatten(), torch.arange(W.numel()).to(W))
-        n = W.shape[-1]
-        if n < 2 or W.shape[-2:] != (n, n) or W.numel() != n * n or W.is_complex():
-            return False
-        return torch.equal(W.reshape(n, n), torch.ones(n, n).tril().to(W))
-
-    def unclear(self, said: str, *ways: tuple[Family, str] | tuple[Family, str, str]) -> Unclear:
-        """The refusal, with every tensor and what it could be; `ways`: family, part, axes."""
-        rows = [
-            f"  {f}: {f.part or 'could be ' + ' or '.join(self._parts(f))}" for f in self.families
-        ]
-        lines = ["One of these lines settles it:"] * bool(ways)
-        for f, part, *axes in ways:
-            lines.append(f"  names = {files.as_json({whole(part): ' '.join([f.pattern, *axes])})}")
-        return Unclear("\n".join([f"{said}. The tensors:", *rows, *lines]))
-
-    def _parts(self, f: Family) -> list[str]:
-        """What it could be by its shape alone."""
-        fits = not self.d or self.d in f.shape
-        if f in self.inside and len(f.shape) == 1:
-            return ["ln1.w", "ln1.b", "b_O"] if fits else ["b_Q", "b_K", "b_V"]
-        if len(f.shape) == 1:
-            return ["ln_final.w", "ln_final.b"] if f.shape == (self.d,) else ["b_U"]
-        if not fits:
-            return ["nothing that is known here"]
-        return (
-            ["W_Q", "W_K", "W_V", "W_O", "W_QKV"] if f in self.inside else ["W_E", "W_pos", "W_U"]
-        )
-
-    def get(self, part: str) -> Family | None:
-        return next((f for f in self.families if f.part == part), None)
+    def having(self, atom: str) -> list[Family]:
+        """Families that are or have W_Q, say."""
+        return [f for f in self.families if atom in f.atoms]
 
     def read(self) -> Reading:
-        self._refuse_mlps()
-        self._letters()
-        self._sizes()
-        self._outside()
-        self._norms()
-        for f in self.families:
-            if not f.part:
-                parts = [
-                    p for p in [*self._parts(f), "none"] if PART.fullmatch(p) and not self.get(p)
-                ]
-                raise self.unclear(f"what {f} is, nothing tells", *((f, part) for part in parts))
+        self._width()
+        self._by_words()
+        self._by_what_is_left()
+        self._require_each_once()
+        self._layouts()
         made: dict[str, Tensor] = {}
         for f in self.families:
-            if f.part in OUTSIDE:
-                made[whole(f.part)] = rearrange(f.of(), f"{f.axes} -> n d_model")
-            elif f not in self.inside:
-                made[whole(f.part)] = f.of().flatten()
-        self._tie(made)
-        for f in self.inside:
-            for number, layer in enumerate(self.layers):
-                if f.part[:2] == "ln" or f.part == "b_O":
-                    made[whole(f.part).format(layer=number)] = f.of(layer).flatten()
-                    continue
-                W = f.of(layer) if f.part[0] == "W" else f.of(layer).flatten()
-                for part, of_heads in self._split(f, f.axes, W):
-                    made[f"blocks.{number}.attn.{part}"] = of_heads
-        told = {f.pattern: f"{whole(f.part)} {f.axes}".strip() for f in self.families}
-        return Reading(made, len(self.layers), told)
-
-    def _tie(self, made: dict[str, Tensor]) -> None:
+            for number, layer in enumerate(self.layers if f.inside else [0]):
+                for part, W in self._split(f, f.of(layer)):
+                    made[whole(part).format(layer=number)] = W
         tied, both = self.cfg.get("tie_word_embeddings"), ("embed.W_E", "unembed.W_U")
         there = [made[part] for part in both if part in made]
         if len(there) == 1 and tied is not False:
@@ -364,240 +343,220 @@ class _Reader:
             raise self.unclear(f"W_E or W_U is missing, and tie_word_embeddings is {tied}")
         elif tied and not (there[0].shape == there[1].shape and torch.equal(*there)):
             raise files.UserError("tie_word_embeddings is true, but W_E and W_U are different")
+        told = {f.pattern: f"{whole(f.part)} {f.axes}".strip() for f in self.families}
+        return Reading(made, len(self.layers), told, self.angles)
 
-    def _refuse_mlps(self) -> None:
-        own = [(f, f.part[2:] or letters(f.pattern)) for f in self.inside]
-        found = [f for f, of in own if f.has(MLP) and not f.part and of in ("", "O")]
-        matrices = [f for f, of in own if f.ndim > 1 and not of]
-        if len(matrices) > 2 and {x for _, of in own for x in of} >= {*"QKV"}:
-            found = found or [f for f in matrices if not f.has(OUT)]
-        if found:
+    def _width(self) -> None:
+        """d_model, the side that all matrices have, and which tensors are tables of that width."""
+        of_heads = [f for f in self.inside if f.ndim > 1 and (f.part or letters(f.pattern))]
+        sides: set[int] = set()
+        for f in of_heads + [f for f in self.families if not f.inside and f.ndim == 2]:
+            if not has(f.pattern, "bias", last=True):
+                sides = sides & {*f.shape} or sides or {*f.shape}
+        if len(sides) > 1:
+            of_norms = {f.shape[0] for f in self.families if f.ndim == 1 and f.has("norm")}
+            sides = {self.cfg.get("d_model", 0)} & sides or of_norms & sides or sides
+        if len(sides) != 1:
+            could = " or ".join(sorted(map(str, sides))) or "nothing"
+            raise self.unclear(f"d_model could be {could}; config={{'d_model': …}} says it")
+        self.d = sides.pop()
+        self.tables = [
+            f for f in self.families if not f.inside and f.ndim == 2 and self.d in f.shape
+        ]
+
+    def _by_words(self) -> None:
+        """What the words of its name say that a tensor is."""
+        folders = [f.pattern.replace(".", "/") for f in self.families]
+        common = os.path.commonpath(folders) if len(folders) > 1 else ""
+        for f in (f for f in self.families if not f.part):
+            own = f.pattern[len(common) :]  # "net.head." of all names tells nothing
+            end = "b" if has(own, "bias", last=True) else "w" if has(own, "gain", last=True) else ""
+            if f.inside and (of := letters(f.pattern)):
+                f.part = ("b_" if end == "b" else "W_") + of
+            elif f.shape == (self.d,) and f.has("norm") and end:
+                if not has(own, "norm behind" if f.inside else "norm of tokens"):
+                    f.part = f"{'ln1' if f.inside else 'ln_final'}.{end}"
+            elif f in self.tables:
+                by = ["W_pos"] if has(own, "W_pos") else []
+                for of in reversed(re.split(r"[./]", own)):
+                    by += [part for part in ("W_U", "W_E") if has(of, part)]
+                f.part = next(iter(by), "")
+
+    def _by_what_is_left(self) -> None:
+        """Parts that only one tensor can be; MLPs are refused."""
+        left = [f for f in self.inside if f.ndim > 1 and not f.part]
+        attends = all(map(self.having, ("W_Q", "W_K", "W_V")))
+        mlps = [f for f in self.inside if f.has("MLP") and f.part in ("", "W_O", "b_O")]
+        if attends and len(left) + len(self.having("W_O")) > 2:
+            mlps = mlps or [f for f in left if not f.has("W_O")]
+        if mlps:
             raise files.UserError(
-                f"there are MLPs, {', '.join(map(str, found[:4]))}, and only attention is taken apart "
+                f"there are MLPs, {', '.join(map(str, mlps[:4]))}, and only attention is taken apart "
                 "here. What a model does can be asked of any function that makes logits of tokens: "
                 "analysis.repeats.predictions(model, passages)"
             )
+        if attends and len(left) == 1 and not self.having("W_O"):
+            left[0].part = "W_O"
+        left = [f for f in self.tables if not f.part]
+        missing = [part for part in OUTSIDE if not self.having(part)]
+        if len(left) == 1:  # a table, or as large as the other of both
+            others = self.having("W_E") + self.having("W_U")
+            alike = [{*f.shape} for f in others[:1]] == [{*left[0].shape}]
+            of = [part for part in missing if (part != "W_pos") == alike]
+            if len(of) == 1 and (alike or (missing == of and not left[0].has("added"))):
+                left[0].part = of[0]
+        outputs = (self.having("W_U") + self.having("W_E"))[:1]
+        stems = {f.stem: f.part[2:] for f in self.inside if f.part[:2] == "W_"}
+        for f in (f for f in self.families if not f.part and f.shape):
+            if f.inside and f.stem in stems:
+                f.part = "b_" + stems[f.stem]
+            elif not f.inside and any(
+                f.shape[0] in U.shape and (f.shape != (self.d,) or f.stem == U.stem)
+                for U in outputs
+            ):
+                f.part = "b_U" if f.ndim == 1 else ""
 
-    def _letters(self) -> None:
-        """Which matrices of the layers are queries, keys, values and outputs."""
-        for f in self.inside:
-            if f.part or not (of := letters(f.pattern)):
-                continue
-            if f.has(NORM) and of != "O":
-                raise self.unclear(
-                    f"{f.pattern} is a norm of queries or keys, as no model here has"
-                )
-            f.part = ("b_" if any(map(BIAS.fullmatch, words(f.pattern)[0])) else "W_") + of
-        for f in self.inside:
-            same = [g for g in self.inside if f.part and g.part == f.part]
-            if len(same) > 1:
-                raise self.unclear(f"several tensors are {f.part}", *((g, g.part) for g in same))
-        left = [f for f in self.inside if not f.part and len(f.shape) > 1]
-        has = {x for f in self.inside if f.part[:2] == "W_" for x in f.part[2:]}
-        if len(left) == 1 and has == {*"QKV"}:
-            left[0].part, has = "W_O", {*"QKVO"}
-        if self.layers and has != {*"QKVO"}:
-            missing = [f"W_{x}" for x in "QKVO" if x not in has]
-            ways = [(f, part) for f in self.inside if f in left[:1] for part in missing]
+    def _require_each_once(self) -> None:
+        """Refuse parts of which there are none or several, and tensors that are no part."""
+        for atom in dict.fromkeys(atom for f in self.families for atom in f.atoms):
+            if len(same := self.having(atom)) > 1:
+                ends = {re.sub(r"(\{layer\}.*?)\d+(?!.*\d)", r"\1{head}", f.pattern) for f in same}
+                ends = ends if len(ends) == 1 else {f.pattern for f in same}
+                ways = ((same[0].part, pattern) for pattern in sorted(ends))
+                raise self.unclear(f"several tensors are {atom}", *ways)
+        missing = [f"W_{x}" for x in "QKVO" if self.layers and not self.having(f"W_{x}")]
+        left = [f for f in self.families if not f.part]
+        if missing:
+            ways = ((p, f.pattern) for f in left for p in missing if p in self._could_be(f))
             raise self.unclear(f"no tensor of the layers is {' or '.join(missing)} for sure", *ways)
-        weights = {f.stem: f.part[2:] for f in self.inside if f.part[:2] == "W_"}
-        for f in self.inside:
-            if not f.part and f.stem in weights:
-                f.part = "b_" + weights[f.stem]
+        for f in left:
+            parts = [p for p in self._could_be(f) if PART.fullmatch(p) and not self.having(p)]
+            ways = ((part, f.pattern) for part in (*parts, "none"))
+            raise self.unclear(f"what {f} is, nothing tells", *ways)
 
-    def _sizes(self) -> None:
-        """d_model, and from matrix to matrix the numbers of heads and their widths."""
-        matrices = [f for f in self.families if len(f.shape) > 1 and f.part[:2] != "b_"]
-        sides = set.intersection(*({*f.shape} for f in matrices)) if matrices else set()
-        of_norms = {f.shape[0] for f in self.families if len(f.shape) == 1 and f.has(NORM)}
-        if len(sides) > 1:
-            sides = {self.cfg.get("d_model")} & sides or of_norms & sides or sides
-        if len(sides) != 1:
-            could = (
-                " or ".join(sorted(map(str, sides)))
-                or "nothing: no number is a side of every matrix"
-            )
-            raise self.unclear(f"d_model could be {could}; config={{'d_model': …}} says it")
-        self.d = int(sides.pop() or 0)
+    def _layouts(self) -> None:
+        """From matrix to matrix the numbers of heads and their widths, and so the layout of each."""
         heads = [f for f in self.inside if f.part[:2] == "W_"]
-        per_head = [f.shape[0] for f in heads if "{head}" in f.pattern and "Q" in f.part]
-        self.n_heads: Any = self.cfg.get("n_heads") or (per_head[0] if per_head else None)
-        self.n_kv: Any
-        self.d_head: Any
-        self.n_kv, self.d_head = self.cfg.get("n_key_value_heads"), self.cfg.get("d_head")
-        if self.n_kv is None and any({*"QK"} <= {*f.part} for f in heads):
-            self.n_kv = self.n_heads
         heads.sort(key=lambda f: min("QKVO".index(x) for x in f.part[2:]))
-        fitting = {f.part: self._fitting(f) for f in heads}
+        per_head = [f.shape[0] for f in heads if "{head}" in f.pattern and "Q" in f.part]
+        self.n_heads: Any = self.cfg.get("n_heads") or (per_head or [None])[0]
+        self.n_kv: Any = self.cfg.get("n_key_value_heads")
+        if any({*"QK"} <= {*f.part} for f in heads):
+            self.n_kv = self.n_kv or self.n_heads
+        self.d_head: Any = self.cfg.get("d_head")
+        fitting = {
+            f: self._fitting(f) for f in heads + [f for f in self.families if f.part in OUTSIDE]
+        }
+        told: dict[str, set[bool]] = {}  # by those matrices of a kind whose shape tells
         for f in heads:
-            f.axes = self._settled(f, fitting)
+            ways = {_out_first(f.part, axes) for axes in fitting[f]}
+            if f.ndim == 2 and len(ways) == 1:
+                told.setdefault(f.kind, set()).update(ways)
+        for f, fit in fitting.items():
+            by_kind = {f.kind != "kernel"} if f.kind else {True, False}
+            if f.kind != "kernel" and f.part not in OUTSIDE:
+                by_kind = told.get(f.kind, by_kind)
+            f.axes = self._settled(f, fit, by_kind)
         for f in self.inside:
             if f.part[:2] == "b_" and f.part != "b_O":
-                weight = self.get("W_" + f.part[2:])
-                axes = f.axes or (weight.axes if weight else (JOINED, OF_HEADS)[len(f.part) < 4][0])
+                weights = [g.axes for g in heads if g.part[2:] == f.part[2:]]
+                axes = f.axes or [*weights, (JOINED, OF_HEADS)[len(f.part) < 4][0]][0]
                 # A bias has the order of its matrix, whether or not it has the axes.
                 f.axes = f"({re.sub(r'd_model|[()]', '', axes).strip()})"
 
     def _known(self, part: str) -> dict[str, int | None]:
-        heads = self.n_kv if not {*"QO"} & {*part} else self.n_heads
-        return {"d_model": self.d, "qkv": len(part) - 2, "head": heads, "d_head": self.d_head}
+        """Sizes of the names in a layout, as far as they are known."""
+        if part in OUTSIDE:
+            return {"d_model": self.d}
+        n, heads = len(part) - 2, self.n_heads if {*"QO"} & {*part} else self.n_kv
+        if n == 3 and self.n_kv != self.n_heads:  # groups: heads of all three in a row
+            n, heads = 1, self.n_heads + 2 * self.n_kv
+        return {"d_model": self.d, "qkv": n, "head": heads, "d_head": self.d_head}
 
     def _fitting(self, f: Family) -> list[str]:
-        """The layouts that its shape allows; sizes that it tells are kept."""
-        layouts = [f.axes] if f.axes else JOINED if len(f.part) > 3 else OF_HEADS
-        if "{head}" in f.pattern:
-            layouts = [axes for axes in layouts if axes.startswith("head ")]
-        found = {axes: _sizes(axes, f.shape, self._known(f.part)) for axes in layouts}
-        fit = [axes for axes in layouts if found[axes] is not None]
-        if not fit:
-            known = {name: size for name, size in self._known(f.part).items() if size}
-            if self.n_heads is None and len(f.shape) < 3:
-                raise self.unclear("no shape says how many heads there are: config={'n_heads': …}")
-            raise self.unclear(f"{f} cannot be {f.part}, with {known}")
-        one = found[fit[0]] or {}
-        if "Q" in f.part:
-            self.n_heads, self.d_head = one["head"], one["d_head"]
-        if "K" in f.part:
-            self.n_kv = self.n_kv or one["head"]
-        return fit
+        """Layouts that its shape allows; sizes that it tells are kept."""
+        every = TABLE if f.part in OUTSIDE else JOINED if len(f.part) > 3 else OF_HEADS
+        first = "head " if "{head}" in f.pattern else ""
+        layouts = [axes for axes in ([f.axes] if f.axes else every) if axes.startswith(first)]
+        if every != TABLE and self.n_heads is None and f.ndim < 3:
+            raise self.unclear("no shape says how many heads there are: config={'n_heads': …}")
+        known = self._known(f.part)
+        found = {axes: of for axes in layouts if (of := _solved(axes, f.shape, known))}
+        if not found:
+            said = {name: size for name, size in known.items() if size}
+            raise self.unclear(f"{f} cannot be {f.part}, with {said}")
+        one = next(iter(found.values()))
+        self.d_head = one.get("d_head", self.d_head)
+        self.n_heads = self.n_heads or ("Q" in f.part and one["head"]) or None
+        self.n_kv = self.n_kv or ("K" in f.part and one["head"]) or None
+        lens = THEIRS.get(f.part, "head d_model d_head")
+        return [lens] if f.pattern == whole(f.part) and lens in found else [*found]
 
-    def _settled(self, f: Family, fitting: Mapping[str, list[str]]) -> str:
-        """The layout of a matrix, by the conventions that count; with several the file is refused."""
-        left = fitting[f.part]
-        if self.n_heads == 1 and len(f.part) > 3:  # then no order of heads is another
-            left = [axes for axes in left if "qkv head" in axes]
-        if len(left) > 1 and f.pattern == whole(f.part) and f.ndim == 3:
-            left = ["head d_head d_model" if f.part == "W_O" else "head d_model d_head"]
-        if len(left) > 1 and f.ndim == 2 and (told := self._out_first(f, fitting)) is not None:
-            left = [axes for axes in left if _out_first(f.part, axes) == told]
-        for convention, first in ((IN_BLOCKS, "qkv head"), (BY_HEAD, "head qkv")):
-            if len(left) > 1 and len(f.part) > 3 and convention.fullmatch(f.plain):
-                left = [axes for axes in left if first in re.sub(r"[()]", "", axes)]
-        if len(left) > 1:
+    def _settled(self, f: Family, left: list[str], out_first: set[bool]) -> str:
+        """Layout of a matrix, by the conventions that count; with several the file is refused."""
+        asked = len(f.atoms) > 1 and not f.axes
+        if asked and (self.n_heads == 1 or IN_BLOCKS.fullmatch(f.pattern.replace(".{layer}", ""))):
+            # With one head no order of heads is another.
+            left, asked = [axes for axes in left if "head qkv" not in axes], False
+        if len(left) > 1 and f.ndim == 2:
+            left = [axes for axes in left if _out_first(f.part, axes) in out_first]
+        if len(left) > 1 or asked:
             said = f"{f} could be {f.part} in {len(left)} layouts, with different logits"
-            raise self.unclear(said, *((f, f.part, axes) for axes in left))
+            raise self.unclear(said, *((f.part, f.pattern, axes) for axes in left))
         return left[0]
 
-    def _out_first(self, f: Family, fitting: Mapping[str, list[str]]) -> bool | None:
-        """Whether matrices of its kind are [out, in], by those whose shape tells, or by the kind."""
-        kind = _kind(f.pattern)
-        alike = [g for g in self.inside if g.part in fitting and g.ndim == 2]
-        ways = [
-            {_out_first(g.part, a) for a in fitting[g.part]}
-            for g in alike
-            if _kind(g.pattern) == kind
-        ]
-        told = {one for way in ways if len(way) == 1 for one in way}
-        if kind == "kernel" or len(told) == 1:
-            return kind != "kernel" and told.pop()
-        return True if kind and not told else None
-
-    def _split(self, f: Family, axes: str, W: Tensor) -> Iterator[tuple[str, Tensor]]:
-        """Each part of a matrix or a bias, [head, d_head, d_model] or [head, d_head]."""
+    def _split(self, f: Family, W: Tensor) -> Iterator[tuple[str, Tensor]]:
+        """Each part of a tensor: matrices of heads as [head, d_head, d_model], their biases [head, d_head]."""
         kind, which = f.part[:2], f.part[2:]
-        sizes = _sizes(axes, tuple(W.shape), self._known(f.part))
+        if f.part in OUTSIDE:
+            yield f.part, rearrange(W, f"{f.axes} -> n d_model")
+            return
+        if kind not in ("W_", "b_") or not f.axes:
+            yield f.part, W.flatten()
+            return
+        W = W if kind == "W_" else W.flatten()
+        sizes = _solved(f.axes, tuple(W.shape), self._known(f.part))
         if sizes is None:
-            raise self.unclear(f"{f} does not fit {f.part}, {axes}")
-        used = {name: size for name, size in sizes.items() if re.search(rf"\b{name}\b", axes)}
-        after = "head d_head" + " d_model" * ("d_model" in axes)
-        if len(which) > 1:
-            made = rearrange(W, f"{axes} -> qkv {after}", **used)
-            yield from ((kind + x, part) for x, part in zip(which, made.unbind(), strict=True))
-        else:
-            yield f.part, rearrange(W, f"{axes} -> {after}", **used)
-
-    def _outside(self) -> None:
-        """Which matrices outside the layers are of tokens, positions and outputs."""
-        left = [f for f in self.families if f not in self.inside and len(f.shape) == 2]
-        left = [f for f in left if self.d in f.shape and not f.part]
-        folders = [f.pattern.replace(".", "/") for f in self.families]
-        common = os.path.commonpath(folders) if len(folders) > 1 else ""
-        for f in left:
-            own = f.pattern[len(common) :]  # "net.head." of all names tells nothing
-            of = words(own)
-            f.part = "W_pos" if _has(own, OUTSIDE["W_pos"]) else ""
-            by = [p for one in of for p in ("W_U", "W_E") if any(map(OUTSIDE[p].fullmatch, one))]
-            f.part = f.part or (by or [""])[0]
-        for part in OUTSIDE:
-            if len(same := [f for f in self.families if f.part == part]) > 1:
-                raise self.unclear(
-                    f"several tensors are {part} by their names", *((f, part) for f in same)
-                )
-        missing = [part for part in OUTSIDE if not self.get(part)]
-        open_ = [f for f in left if not f.part]
-        if len(open_) == 1 and missing:  # what is left: a table, or as large as the other of both
-            other = self.get("W_E") or self.get("W_U")
-            alike = other is not None and {*other.shape} == {*open_[0].shape}
-            of = [part for part in missing if (part != "W_pos") == alike]
-            if len(of) == 1 and (alike or (missing == of and not open_[0].has(ADDED))):
-                open_.pop().part = of[0]
-        if open_:
-            said = f"what {open_[0]} is, its name does not tell"
-            raise self.unclear(said, *((open_[0], part) for part in missing))
-        for f in self.families:
-            if f.part in OUTSIDE and not f.axes:
-                fit = [a for a, n in zip(TABLE, (1, 0), strict=True) if f.shape[n] == self.d]
-                kind = _kind(f.pattern)
-                if len(fit) > 1 and f.pattern == whole(f.part):
-                    fit = [TABLE[f.part == "W_U"]]
-                elif len(fit) > 1 and (kind or f.part == "W_pos"):
-                    fit = [TABLE[kind == "kernel"]]
-                if len(fit) != 1:
-                    said = f"{f} could be {f.part} either way round"
-                    raise self.unclear(said, *((f, f.part, axes) for axes in fit))
-                f.axes = fit[0]
-
-    def _norms(self) -> None:
-        """Which vectors are gains and biases of norms, and the bias of the outputs."""
-        U = self.get("W_U") or self.get("W_E")
-        n_out = next((n for n in (U.shape if U else ()) if n != self.d), self.d)
-        modules: dict[str, list[Family]] = {}
-        for f in self.families:
-            if f.part or len(f.shape) != 1:
-                continue
-            of_outputs = f.shape == (n_out,) != (self.d,) or (U is not None and f.stem == U.stem)
-            if of_outputs and f not in self.inside:
-                f.part = "b_U"
-            elif f.shape == (self.d,):
-                modules.setdefault(re.sub(r"[._][^._]+$", "", f.pattern), []).append(f)
-        norms = [pair for fs in modules.values() if (pair := _gain_and_bias(fs))]
-        of_layers = [pair for pair in norms if pair[0] in self.inside]
-        last = [pair for pair in norms if pair not in of_layers]
-        for part, found in (("ln1", of_layers), ("ln_final", last)):
-            if len(found) > 1:
-                said = f"there are {len(found)} norms where one is known, {part}"
-                raise self.unclear(said, *((pair[0], f"{part}.w") for pair in found))
-            for f, end in zip(found[0] if found else (), (".w", ".b"), strict=False):
-                f.part = part + end
+            raise self.unclear(f"{f} does not fit {f.part}, {f.axes}")
+        used = {name: n for name, n in sizes.items() if re.search(rf"\b{name}\b", f.axes)}
+        after = f"({'qkv ' * (len(which) > 1)}head) d_head" + " d_model" * (kind == "W_")
+        heads = rearrange(W, f"{f.axes} -> {after}", **used)
+        n = [self.n_heads if x in "QO" else self.n_kv for x in which]
+        yield from zip((kind + x for x in which), heads.split(n), strict=True)
 
 
-def _gain_and_bias(module: Sequence[Family]) -> list[Family]:
-    """The vectors of a norm, the gain first; none if that is not what they are for sure."""
-
-    def ends(f: Family, which: re.Pattern[str]) -> bool:
-        return any(map(which.fullmatch, words(f.pattern)[0][-2:]))
-
-    bias = [f for f in module if ends(f, BIAS)]
-    gain = [f for f in module if f not in bias]
-    told = len(gain) == 1 and (len(bias) == 1 or ends(gain[0], GAIN))
-    return gain + bias if told and len(bias) < 2 else []
-
-
-def _kind(name: str) -> str:
-    """How a module calls its matrix, if a module has it: weight, kernel or embedding."""
-    found = re.search(r"[._](weight|kernel|embedding)$", name)
-    return found[1] if found else ""
+def _no_weight(name: str, W: Tensor) -> bool:
+    """Whether it is a causal mask or a count of places, by its numbers; a mask of another kind is refused."""
+    if W.layout != torch.strided or W.is_meta or W.is_quantized or W.is_complex():
+        return False
+    if W.ndim == 0:
+        return bool(W <= -1e4)
+    if not W.is_floating_point() and torch.equal(W.flatten(), torch.arange(W.numel()).to(W)):
+        return True
+    n = W.shape[-1]
+    if n > 1 and W.shape[-2:] == (n, n) and W.numel() == n * n:
+        later = torch.ones(n, n).triu(1).bool()
+        seen, unseen = W.reshape(n, n)[~later].unique(), W.reshape(n, n)[later].unique()
+        if len(seen) == len(unseen) == 1 and seen != unseen:
+            return True
+    if W.dtype == torch.bool or re.search(r"mask$", name):
+        raise files.UserError(
+            f"{name} is a mask, but not the one with which a place sees all before it"
+        )
+    return False
 
 
 def _out_first(part: str, axes: str) -> bool:
-    """Whether a layout has what is written before what is read."""
+    """Whether a layout has what is written, or the rows of a table, before what is read."""
+    if part in OUTSIDE:
+        return axes == TABLE[0]
     return (axes.index("d_model") < axes.index("d_head")) == (part == "W_O")
 
 
-def _sizes(
+def _solved(
     axes: str, shape: tuple[int, ...], known: Mapping[str, int | None]
 ) -> dict[str, int] | None:
-    """The size of each name in a layout, if a shape allows it; at most one in each axis may be unknown."""
+    """Size of each name in a layout, if a shape allows it; at most one in each axis may be unknown."""
     groups = re.findall(r"\([^)]*\)|\S+", axes)
     if len(groups) != len(shape):
         return None
@@ -614,7 +573,7 @@ def _sizes(
 
 
 def read(given: Mapping[str, Tensor], cfg: Mapping[str, Any], names: Names) -> Reading:
-    """The weights of a checkpoint by the names of parts.
+    """Weights of a checkpoint by the names of parts.
 
     `cfg`: settings by the names of `their_settings`. `names`: which tensors are which parts, where that is said.
 

@@ -26,10 +26,8 @@ from transformer_circuits.text import windows
 
 N_WINDOWS = 64
 """Windows of held-out text over which the loss of a model is taken."""
-LOGITS = 2**24
-"""Most logits of a part from `batches`: 64 MB of them in float32."""
-AT_ONCE = 2**21
-"""Logits that `changed` makes at once: 8 MB, for larger arrays cost more time than they save."""
+LOGITS = 2**21
+"""Most logits at once: 8 MB of them in float32, as larger arrays take longer than several of these."""
 
 
 def per_token(
@@ -55,6 +53,18 @@ def mean(
     return F.cross_entropy(logits.flatten(0, -2), targets.flatten())
 
 
+def of_streams(
+    model: Transformer, x: Float[Tensor, "*batch d_model"], targets: Int[Tensor, "*batch"]
+) -> Float[Tensor, "*batch"]:
+    """`per_token` of the logits of residual streams, of which only `LOGITS` are there at once. [nats]"""
+    parts = (
+        rows.split(max(1, LOGITS // len(model.W_U)))
+        for rows in (x.flatten(0, -2), targets.flatten())
+    )
+    losses = [per_token(model.unembed(part), right) for part, right in zip(*parts, strict=True)]
+    return torch.cat(losses).view_as(targets)
+
+
 def changed(
     logits: Float[Tensor, "target n_vocab"],
     change: Float[Tensor, "target d"],
@@ -66,7 +76,7 @@ def changed(
     A head's result has d_head numbers at each place, so that with `unembed` = W_U W_O this takes a
     fraction of the time of new logits.
     """
-    size = max(1, AT_ONCE // len(unembed))
+    size = max(1, LOGITS // len(unembed))
     parts = zip(*(values.split(size) for values in (logits, change, targets)), strict=True)
     losses = [per_token(torch.addmm(part, less, unembed.T), right) for part, less, right in parts]
     return torch.cat(losses)

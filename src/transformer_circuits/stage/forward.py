@@ -1,15 +1,17 @@
-"""One forward pass with heads off and edges between heads cut: what every reading rests on.
+"""A trace with heads off and edges between heads cut: what every reading rests on.
 
 `website/live/model.js` is the same pass for the browser: whoever changes one changes the other.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import ablation
+from transformer_circuits.analysis.composition import KINDS
 from transformer_circuits.analysis.path_patching import EdgeName
 from transformer_circuits.model.trace import Trace
 from transformer_circuits.model.transformer import Transformer
@@ -27,36 +29,34 @@ def trace(
     With one of its readings (its queries, keys or values) the later head of an edge reads the stream
     less what the earlier head wrote in this very pass; its other readings, and all other heads, read
     it as it is. So to cut what a head in `off` wrote changes nothing, and a head that is off still
-    has a pattern: where it would look. Cuts are `path_patching.patched` with zero, here with the
-    patterns that come of them.
+    has a pattern: where it would look. Cuts are `path_patching.patched` with zero: only heads that read
+    otherwise are computed anew, here with their patterns.
     """
     model = ablation.without(model, off)
-    x, W_P = model.embed(tokens)
-    patterns, outputs, residual = [], [], [x]
-    for index, layer in enumerate(model.layers):
-        attention, written = [], []
-        for head in range(layer.n_heads):
-            read = {"Q": x, "K": x, "V": x}
-            for kind, later, (from_layer, from_head) in cuts:
-                if later == (index, head):
-                    read[kind] = read[kind] - outputs[from_layer][:, from_head]
-            A = layer.pattern(read["Q"], read["K"], W_P, head=head)[:, 0]  # batch dst src
-            r = A @ layer.values(read["V"], head)[:, 0]  # batch dst d_head
-            attention.append(A)
-            written.append(r @ layer.W_O[head].T)
-        patterns.append(torch.stack(attention, dim=1))
-        outputs.append(torch.stack(written, dim=1))
-        x = x + outputs[-1].sum(dim=1)
-        residual.append(x)
-    W_U = model.W_U
-    return Trace(tuple(patterns), tuple(outputs), tuple(residual), (), model, W_U, W_U._version)
+    whole = model.trace(tokens)
+    if not cuts:
+        return whole
+    x, first = whole.residual[1], whole.head_outputs[0]
+    A, second = whole.patterns[1].clone(), whole.head_outputs[1].clone()
+    layer, W_P = model.layers[1], model.W_P[: tokens.shape[1]]
+    for head in {head for _, (_, head), _ in cuts}:
+        read = dict.fromkeys(KINDS, x)
+        for kind, later, (_, earlier) in cuts:
+            if later == (1, head):
+                read[kind] = read[kind] - first[:, earlier]
+        A[:, head] = layer.pattern(read["Q"], read["K"], W_P, head=head)[:, 0]
+        r = A[:, head] @ layer.values(read["V"], head)[:, 0]  # batch dst d_head
+        second[:, head] = r @ layer.W_O[head].T
+    residual = (*whole.residual[:2], x + second.sum(dim=1))
+    patterns, outputs = (whole.patterns[0], A), (first, second)
+    return replace(whole, patterns=patterns, head_outputs=outputs, residual=residual)
 
 
 def writers(
     trace: Trace, ids: Int[Tensor, " pos"], at: int, token: int
 ) -> Float[Tensor, " writer"]:
-    """What the token at a place and then every head add to the logit of `token` there, less the mean
-    of all logits. [logits]
+    """Logits that the token at a place and then every head add to `token` there, less the mean over all.
+    [logits]
 
     Together they are that logit (paper: "direct" paths through W_U).
     """

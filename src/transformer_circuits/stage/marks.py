@@ -16,7 +16,7 @@ class Verdict(NamedTuple):
     ok: bool | None
     """None where it does not apply: a head is off or not in this model, a token not on the line."""
     value: float | None = None
-    """What was compared: a share from 0 to 1, or a rank."""
+    """Value that was compared: a share from 0 to 1, or a rank."""
     bound: float | None = None
     says: str = ""
     """Both in words: "43 %, should be above 50 %"."""
@@ -50,7 +50,7 @@ EVERY, NONE, NEXT = "every piece", "no piece", "next"
 
 @dataclass(frozen=True)
 class Likely(_Bounded):
-    """How likely tokens are held to be before they come; made by `likely`."""
+    """Condition on how likely tokens are before they come; made by `likely`."""
 
     of: str
     rank: int | None
@@ -101,7 +101,7 @@ class Likely(_Bounded):
 def likely(
     of: str, *, above: float | None = None, below: float | None = None, rank: int | None = None
 ) -> Likely:
-    """How likely tokens are held to be before they come: above or below a bound, or ranked high.
+    """Condition on how likely tokens are held to be before they come: above or below a bound, or ranked high.
 
     `of`: "every piece" of the name that comes again, the least likely of which is compared; "no piece",
     the likeliest; the label of one piece of it; "next", the token that stands after the place looked
@@ -117,7 +117,7 @@ def likely(
 
 @dataclass(frozen=True)
 class Looks(_Bounded):
-    """How much of their attention heads pay to a place; made by `looks`."""
+    """Condition on how much of their attention heads pay to a place; made by `looks`."""
 
     heads: tuple[str, ...]
     to: str
@@ -159,7 +159,7 @@ def looks(
     above: float | None = None,
     below: float | None = None,
 ) -> Looks:
-    """How much of its attention each of some heads pays to a place: above or below a bound.
+    """Condition on how much of its attention each of some heads pays to a place: above or below a bound.
 
     `to`: a token's label, its first occurrence; "◦", the sign that opens the line; "itself", the place
     that looks; "before", one back. `at`: the place that looks, as for a `Reading`; else that of the
@@ -175,7 +175,7 @@ def looks(
 
 
 Condition = Likely | Looks
-"""What a marked sentence says of a reading."""
+"""Condition of a marked sentence, of either kind."""
 
 
 def _require_one(bounds: Mapping[str, float | None]) -> None:

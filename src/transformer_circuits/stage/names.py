@@ -1,4 +1,4 @@
-"""Which tokens of a line are a name that comes again. `website/stage/engine.js` finds it the same way."""
+"""Names that come again: which tokens of a line they are. `website/stage/engine.js` finds it the same way."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def words(labels: Sequence[str]) -> list[range]:
 
 
 def again(ids: Sequence[int], labels: Sequence[str]) -> tuple[int, int, int] | None:
-    """Where the last name begins that came before, where it ends, and where it began the first time.
+    """Places where the last name begins that came before, where it ends, and where it began the first time.
 
     A name is a word of two tokens or more that stood on the line before, in the same tokens, but for
     the space before it. Where no word did, it is what ends the line, the more tokens the better, two at least. None if there

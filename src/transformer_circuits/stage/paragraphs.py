@@ -34,7 +34,7 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class Shown:
-    """What Jupyter shows of a paragraph or of the stage."""
+    """Output of a cell: a paragraph or the stage, as Jupyter shows it."""
 
     record: Record
     html: str
@@ -154,7 +154,8 @@ def _known(reading: Reading, opens: str | None, tokens: Sequence[str] = ()) -> s
     data: dict[str, Any] = {}
     if any(_is_new(one, None, tokens) for one in others):
         data["known"] = [
-            {"state": one.state, "result": _bring(one, None, tokens)} for one in others
+            {"state": one.state, "moment": still.moment(one), "result": _bring(one, None, tokens)}
+            for one in others
         ]
     what = opens if opens and opens.startswith(("board", "column")) else None
     if _is_new(reading, what, tokens):

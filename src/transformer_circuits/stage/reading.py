@@ -88,7 +88,7 @@ _Same = TypeVar("_Same", bound="_Verbs")
 
 
 class _Verbs:
-    """What can be done to a model, in any order; each verb gives another one and changes nothing."""
+    """Verbs: all that can be done to a model, in any order; each gives another one and changes nothing."""
 
     line: _Line
 
@@ -161,7 +161,7 @@ class Model(_Verbs):
     line: _Line
 
     def read(self, text: str, at: str | int | None = None) -> "Reading":
-        """What it does with a line of text; the rest as for `Reading`."""
+        """The reading of a line of text; the rest as for `Reading`."""
         return Reading(self.line, text, at)
 
     def __repr__(self) -> str:
@@ -179,7 +179,7 @@ def loaded(folder: str, step: int | None = None) -> Transformer:
 
 @dataclass(frozen=True)
 class Reading(_Verbs):
-    """What a model does with a line of text.
+    """A model's reading of a line of text: its tokens, looks and probabilities.
 
     `at`: the place looked from: a piece, the last token with this label (a space before it is not
     written), or a number, of which 0 is the token that opens the line. If it is None, it is where the
@@ -212,7 +212,7 @@ class Reading(_Verbs):
         return model.read(state["text"], state["at"])
 
     def read(self, text: str, at: str | int | None = None) -> "Reading":
-        """What the same model does with another line."""
+        """The same model's reading of another line."""
         return Reading(self.line, text, at)
 
     @property
@@ -224,7 +224,7 @@ class Reading(_Verbs):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The same as JSON has it."""
+        """State of the stage, the same as JSON has it."""
         line = self.line
         return {
             "model": line.model,
@@ -243,7 +243,7 @@ class Reading(_Verbs):
 
     @cached_property
     def tokens(self) -> list[str]:
-        """Their labels, of which the first is `names.BEGIN`; a space is ␣."""
+        """Labels of the tokens, of which the first is `names.BEGIN`; a space is ␣."""
         labels = tokenizer.labels(torch.tensor(self.ids))
         return [names.BEGIN if label == "<begin>" else label for label in labels]
 
@@ -255,7 +255,7 @@ class Reading(_Verbs):
 
     @cached_property
     def first(self) -> int:
-        """Where it began the first time; -1 if no name comes again."""
+        """Place where the name began the first time; -1 if none comes again."""
         found = names.again(self.ids, self.tokens)
         return found[2] if found else -1
 
@@ -282,24 +282,24 @@ class Reading(_Verbs):
 
     @cached_property
     def trace(self) -> Trace:
-        """All that the pass computed."""
+        """Trace of the pass: all that it computed."""
         model = loaded(self.line.folder, self.line.step)
         cuts = [(READINGS[c.into], _head(c.of), _head(c.source)) for c in self.line.cuts]
         return forward.trace(model, torch.tensor([self.ids]), map(_head, self.line.off), cuts)
 
     @property
     def patterns(self) -> list[Float[Tensor, "head dst src"]]:
-        """Where every head looks, one array per layer; of a head that is off, where it would look."""
+        """Attention of every head, one array per layer; of a head that is off, where it would look."""
         return [A[0] for A in self.trace.patterns]
 
     @cached_property
     def probabilities(self) -> Float[Tensor, "pos n_vocab"]:
-        """How likely every token is to be the next one, from every place."""
+        """Probability of every token to be the next one, from every place."""
         return self.trace.logits[0].softmax(dim=-1)
 
     @property
     def places(self) -> list[int]:
-        """From where each of `pieces` is told: the place before it."""
+        """Places from where each of `pieces` is told: the one before it."""
         return [*self.name[:-1]]
 
     @property
@@ -309,21 +309,21 @@ class Reading(_Verbs):
 
     @property
     def likely(self) -> Float[Tensor, " piece"]:
-        """How likely each of `pieces` is held to be before it comes."""
+        """Probability of each of `pieces` before it comes."""
         return torch.tensor([self.told(place, self.ids[place + 1])[0] for place in self.places])
 
     @property
     def ranks(self) -> list[int]:
-        """Which rank each of `pieces` has among all tokens; 1 is the likeliest."""
+        """Rank of each of `pieces` among all tokens; 1 is the likeliest."""
         return [self.told(place, self.ids[place + 1])[1] for place in self.places]
 
     def told(self, place: int, token: int) -> tuple[float, int]:
-        """How likely a token is to be the next after a place, and its rank."""
+        """Probability of a token to be the next after a place, and its rank."""
         row = self.probabilities[place]
         return float(row[token]), 1 + int((row > row[token]).sum())
 
     def result(self, opens: str | None = None, asked: Sequence[str] = ()) -> dict[str, Any]:
-        """What `run` of the page's engine gives: numbers of this state to four decimals, attention to three.
+        """Result of this state, as `run` of the page's engine gives it: numbers to four decimals, attention to three.
 
         `opens`: what the stage unfolds, see `paragraphs.step`. `next` has the likeliest tokens, the one
         that came, and those of the labels in `asked`.
@@ -361,7 +361,7 @@ class Reading(_Verbs):
         return {"label": label(token), "p": round(p, 4), "rank": rank}
 
     def board(self) -> dict[str, Any]:
-        """What the token at `at` and every head add to the logit of the next piece; see `forward.writers`."""
+        """Logits that the token at `at` and every head add for the next piece; see `forward.writers`."""
         after = self.at + 1
         last = after == len(self.ids)
         token = int(self.probabilities[self.at].argmax()) if last else self.ids[after]
@@ -371,7 +371,7 @@ class Reading(_Verbs):
         return {"writers": shown, "writtenFor": label(token)}
 
     def column(self, head: str | None = None) -> dict[str, Any]:
-        """What the token that a head looks at most raises, by the head's OV circuit alone.
+        """Tokens that the one a head looks at most raises, by the head's OV circuit alone.
 
         `head`: else the one of the last layer that looks most at a token but the first of the line.
         """
@@ -391,7 +391,7 @@ class Reading(_Verbs):
         return {"column": {"head": head, "place": place, "token": self.tokens[place], "top": shown}}
 
     def look(self, head: str, at: int | None = None) -> Float[Tensor, " src"]:
-        """Where a head looks from a place, or from `at`: to each place up to it."""
+        """Attention that a head pays from a place, or from `at`, to each place up to it."""
         layer, index = _head(head)
         at = self.at if at is None else at
         return self.patterns[layer][index, at, : at + 1]
@@ -415,7 +415,7 @@ def _rounded(values: Tensor, digits: int = 4) -> list[float]:
 
 
 def label(token: int) -> str:
-    """How a token is printed on the stage."""
+    """Label of a token, as it is printed on the stage."""
     printed = tokenizer.label(tokenizer.load(), token)
     return names.BEGIN if printed == "<begin>" else printed
 

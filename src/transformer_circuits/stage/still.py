@@ -18,6 +18,7 @@ from transformer_circuits.stage import names
 from transformer_circuits.stage.names import bare
 from transformer_circuits.stage.reading import Reading
 from transformer_circuits.stage.reading import label as printed
+from transformer_circuits.training import checkpoint
 
 LOOKS = 0.3
 """Attention from which a look counts."""
@@ -65,13 +66,22 @@ def drawn(reading: Reading, title: str = "") -> page.Drawing:
     )
 
 
+def moment(reading: Reading) -> str:
+    """Moment of its training at which the model was as it is here, in words: by how much text it had read."""
+    if reading.line.step is None:
+        return "at the end of training"
+    config, plan = checkpoint.settings(reading.line.folder)
+    read = reading.line.step * plan.batch * config.n_ctx
+    return f"after {read / 1e6:.1f} million tokens"
+
+
 def _title(reading: Reading) -> str:
     """What is shown, if nobody says what it shows."""
     model = reading.line.model.replace("_", " ").capitalize()
     if reading.line.of_seed:
         model += f", seed {reading.line.of_seed}"
     if reading.line.step is not None:
-        model += f", after {reading.line.step} steps"
+        model += f", {moment(reading)}"
     done = _done(reading)
     word = bare(reading.tokens[reading.at])
     return f"{model}{f', {done},' if done else ''} at “{word}”"
