@@ -2,8 +2,6 @@
 
 import logging
 import math
-import re
-from pathlib import Path
 
 import torch
 from jaxtyping import Float
@@ -11,9 +9,6 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from transformer_circuits.model.transformer import causal_results
-
-_SAYS_WHY = re.compile(r"error: (?!ld returned|linker command failed)|\bld: (?!warning)")
-"""Pattern of a compiler's or linker's line that names the missing part, and not only that one is."""
 
 
 def has_bfloat16(device: torch.device) -> bool:
@@ -43,21 +38,14 @@ class WithoutBfloat16(TorchFunctionMode):
 
 
 def compiles(device: torch.device) -> bool:
-    """Whether `torch.compile` works, tried on one small function; if not, a line on stderr says so.
+    """Whether `torch.compile` works, tried on one small function; if not, stderr says why.
 
     A compiler may be there without its own requirements, as on Debian without python3-dev.
     """
     try:
         torch.compile(torch.sin)(torch.ones(16, device=device))
     except Exception as error:  # whatever is missing, training goes on without it
-        lines = str(error).splitlines() or [type(error).__name__]
-        reason = next((line for line in lines if _SAYS_WHY.search(line)), lines[0])
-        if " " in (folder := str(Path(torch.__file__).parent)):  # which torch hands on unquoted
-            reason += (
-                f"; the path {folder} has a blank, which can be why: move the book to a folder "
-                "without one, remove .venv there, and run make again"
-            )
-        logging.getLogger(__name__).warning("slower without torch.compile: %s", reason)
+        logging.getLogger(__name__).warning("slower without torch.compile: %s", error)
         return False
     return True
 
