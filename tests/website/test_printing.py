@@ -48,16 +48,6 @@ def test_paper_is_the_same_whether_a_page_is_light_or_dark(browser, name):
 
 
 @pytest.mark.browser
-def test_no_tip_of_a_button_is_printed(watched):
-    watched.goto((HTML / "chapters/11-induction-heads.html").as_uri(), wait_until="load")
-    watched.locator(".secondary-toggle").hover()
-    tip = watched.locator(".tooltip")
-    tip.wait_for()
-    watched.emulate_media(media="print")
-    assert tip.is_hidden()
-
-
-@pytest.mark.browser
 def test_what_a_script_paints_is_light_on_paper(browser):
     """Chromium prints what was painted for paper as lines and all else as dots, so dots are compared."""
 

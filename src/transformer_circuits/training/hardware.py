@@ -12,7 +12,7 @@ from transformer_circuits.model.transformer import causal_results
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether the device has instructions for bfloat16, so that mixed precision is faster."""
+    """True if the device has instructions for bfloat16, so that mixed precision is faster."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     # Told to use no more than AVX2, torch compiles a loss in bfloat16 that reads beyond its memory.
@@ -38,7 +38,7 @@ class WithoutBfloat16(TorchFunctionMode):
 
 
 def compiles(device: torch.device) -> bool:
-    """Whether `torch.compile` works, tried on one small function; if not, stderr says why.
+    """True if `torch.compile` works, tried on one small function; else stderr says why not.
 
     A compiler may be there without its own requirements, as on Debian without python3-dev.
     """
@@ -59,7 +59,7 @@ def causal_blocks(
     k: Float[Tensor, "batch head pos d_head"],
     v: Float[Tensor, "batch head pos d_head"],
 ) -> Float[Tensor, "batch head pos d_head"]:
-    """Same as `causal_results` up to rounding, twice as fast where a CPU's compiler makes it.
+    """Values of `causal_results` up to rounding, twice as fast where a CPU's compiler makes them.
 
     Nothing is computed above the diagonal except inside the last block of each. Where nothing is
     compiled, and on other devices, PyTorch's own is faster, and is taken.

@@ -149,6 +149,7 @@ class Trainer:
                 self.model, inputs, targets, weights=weights, positions=seen.to(inputs.device)
             )
         loss.backward()
+        # One odd batch, a table of numbers say, would throw a small model far off.
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
             with self.stepping:
@@ -159,6 +160,7 @@ class Trainer:
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """Batch of the step, which depends on seed and step alone."""
+        # More than a run has steps: no step of one seed draws the batch of another seed's.
         generator = torch.Generator().manual_seed(1_000_003 * self.config.seed + self.step)
         batch = windows.batch(
             self.stream, self.config.batch, self.model.config,
