@@ -38,13 +38,11 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
     from transformer_circuits.training import runs
 
     run = runs.prepare(name, seed=seed, folder=folder, compile=compile, probe=development.probe)
-    main_process = run.trainer.accelerator.is_main_process
     for record in run.records():
-        if main_process and not sys.stderr.isatty():
+        if not sys.stderr.isatty():
             print(files.as_json(record), file=sys.stderr, flush=True)
-    if main_process:
-        nats = run.save()
-        print(f"{run.name}: {nats:.4f} nats per held-out token, saved in {run.folder}")
+    nats = run.save()
+    print(f"{run.name}: {nats:.4f} nats per held-out token, saved in {run.folder}")
 
 
 def evaluate(name: str) -> None:
