@@ -63,6 +63,8 @@ def test_verdicts_follow_from_evidence(executed):
     assert [link.href for column in columns for link in linked[column]] == [
         "x.html#claim-first", "x.html#claim-second", "#scorecard-untested",
     ]  # fmt: skip
+    with pytest.raises(ValueError, match=r"are of \['paper'\], not \"papers\""):
+        card.overview("papers")
 
 
 @pytest.fixture
