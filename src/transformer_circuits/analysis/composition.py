@@ -38,7 +38,10 @@ def reader(model: Transformer, kind: str, head: tuple[int, int]) -> LowRank:
 
 
 def score(later: LowRank, earlier: LowRank) -> float:
-    """Composition score ‖later @ earlier‖ / (‖later‖ ‖earlier‖), from 0 to 1. About 1/√d_model by chance."""
+    """Composition score ‖later @ earlier‖ / (‖later‖ ‖earlier‖), from 0 to 1. About 1/√d_model by chance.
+
+    NaN if one of the two is zero, as of a head that was switched off.
+    """
     return float((later @ earlier).norm() / (later.norm() * earlier.norm()))
 
 

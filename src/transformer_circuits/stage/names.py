@@ -1,4 +1,4 @@
-"""Names that come again: which tokens of a line they are. `website/stage/engine.js` finds it the same way."""
+"""Names that come again: which tokens of a line they are. `website/stage/names.js` finds it the same way."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,5 @@
-"""Parts of a one-layer model's heads, each beside the direct path alone: copying and the rest, and
-every source weighed by itself (paper: "One-Layer Models", and the objection that a softmax makes
-sources compete).
+"""Copying by a one-layer model's heads, and their attention with every source weighed by itself
+(paper: "One-Layer Models", and the objection that a softmax makes sources compete).
 """
 
 import math
@@ -74,6 +73,9 @@ def each_by_itself(
     the mean over tokens by their `share` of it; `keys`: W_K W_E, of all tokens. So a destination's attention to a source depends on
     these two tokens and their places alone, as a skip-trigram's strength does. It need not sum to
     one; each head is scaled so that at these places the two sums agree in geometric mean.
+
+    In that sum the present token and BEGIN keep their own scores. The mean over tokens stands for
+    every other source, the one that is weighed included.
     """
     model.require()
     layer, config = model.layers[0], model.config
