@@ -23,7 +23,7 @@ def data(profile: str) -> None:
 
 
 def vocabulary(n_vocab: int, english: bool, output: Path | None) -> None:
-    """Train the tokenizer on `corpus.VOCABULARY` of the full text; write data/tokenizer.json or OUTPUT."""
+    """Train the tokenizer on `corpus.VOCABULARY`; write it to data/tokenizer.json, or to OUTPUT."""
     from transformer_circuits.text import vocabulary
 
     vocabulary.write(n_vocab, output or files.data_dir() / "tokenizer.json", english=english)
@@ -61,7 +61,7 @@ def evaluate(name: str) -> None:
 def card(
     model: str, config: Path | None, names: Path | None, begin: int | None, folder: Path
 ) -> None:
-    """Write the card of any attention-only model: its heads, its circuits, and one rule, that of induction heads."""
+    """Write the card of any attention-only model: heads, circuits, and the rule on induction heads."""
     from transformer_circuits.claims import card
 
     print(card.write(model, folder, config, names=names, begin=begin))
@@ -132,7 +132,7 @@ COMMANDS: dict[str, tuple] = {
         option("model", metavar="MODEL", help="a folder, or a file of weights"),
         option("--config", type=Path, help="a JSON file of settings, where none lies beside the weights"),
         option("--names", type=Path, help="a JSON file that says which tensor is which part, where that is unclear"),
-        option("--begin", type=_token, default=0, help="number of the token that opens contexts in that model, 0 unless given, or none"),
+        option("--begin", type=_token, default=0, help="number of the token that opens its contexts (0), or none"),
         option("--folder", type=Path, default=Path("_build/card"), help="where it is written"),
     ),
     "execute": (

@@ -204,7 +204,7 @@ def _lines(generator: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def left(hunted: Hunt, kept: Circuit) -> float:
-    """Loss of a circuit alone: no other head writes, and no other edge is read. [nats]"""
+    """Loss of a circuit alone: no other head writes, and no other edge is read. [nats per token]"""
     model = hunted.model
     alone = ablation.without(model, set(heads.every(model)) - kept.heads)
     earlier, later = ([head for head in kept.heads if head.layer == layer] for layer in range(2))

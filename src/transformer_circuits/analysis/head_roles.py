@@ -153,7 +153,7 @@ def induction_head(model: Transformer) -> Head:
 
 
 def cast(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Cast:
-    """Heads by role: previous-token head, first-layer head that looks most at its own token, induction heads.
+    """Heads by role: previous-token head, first-layer head on its own token, induction heads.
 
     `finders` may be empty: they are the second-layer heads whose prefix matching is above `MATCHES`.
 

@@ -22,7 +22,7 @@ GRANTED = (
     "multiply, and torch.nn's LayerNorm adds 1e-5; heads lie side by side, and those that share keys are "
     "neighbours; a square .weight is [out, in]. Logits of the author's own code, check=, confirm it"
 )
-"""What no weight tells, and almost all models have."""
+"""Conventions that are assumed, as no weight shows them; for the report."""
 LONG = 1024
 """Tokens of a context that neither a weight nor a setting limits."""
 

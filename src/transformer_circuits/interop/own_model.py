@@ -24,28 +24,28 @@ from transformer_circuits.training import checkpoint
 
 KINDS = (".safetensors", ".pth", ".pt", ".bin", ".npz")
 INDEX = ".index.json"
-"""How the names of files with weights end."""
+"""Ending of the name of an index of shards; `KINDS`: endings of files with weights."""
 Config = Mapping[str, Any] | str | Path | None
 Check = tuple[Tensor, Tensor] | tuple[Tensor, Tensor, Sequence[Tensor]]
 """Tokens [batch, pos], the logits that the author's own code gives, and, where there are any, the residual
 streams after embedding and after each layer."""
 CLOSE = 1e-4
-"""How far logits may be from those of a `check`, as a share of the largest."""
+"""Largest distance of logits from those of a `check`, as a share of the largest of them."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model, and how its file was read."""
+    """Model, and how its file was read."""
 
     model: Transformer
     told: dict[str, Any] = field(default_factory=dict)
-    """Of other people's files: what each tensor was read as, and which settings were used and which not."""
+    """Part that each tensor of other people's files was read as; settings that were used, and not."""
 
 
 def load(
     source: str | Path | Mapping[str, Tensor], config: Config = None, **how: Any
 ) -> Transformer:
-    """An attention-only model, ready for analysis, its weights frozen: the model of `read`, which see."""
+    """Attention-only model, ready for analysis, its weights frozen: the model of `read`, which see."""
     return read(source, config, **how).model
 
 
@@ -57,7 +57,7 @@ def read(
     names: reading.Names | str | Path | None = None,
     check: Check | None = None,
 ) -> Loaded:
-    """An attention-only model, and how it was read.
+    """Attention-only model, and how it was read.
 
     `source`: one of
 
@@ -74,7 +74,7 @@ def read(
     the config, under "names". A path is that of a JSON file of them.
     `check`: the author's logits of some tokens. If the model gives others, it is refused, and the message
     says where it leaves them; with the streams, after which layer.
-    `begin`: which token opens contexts over there; None, if none does, and the model is asked without.
+    `begin`: token that opens contexts in that model; None, if none does, and the model is asked without.
     The book's analyses take 0 for it; so these two tokens change places, in W_E and in W_U, and whoever
     has tokens of theirs must swap them, too.
 

@@ -1,4 +1,4 @@
-"""What the tensors of somebody else's checkpoint are, by structure: no library's names are known.
+"""Parts that the tensors of somebody else's checkpoint are, by structure: no library's names are known.
 
 Names give the index of layer and head, and the usual words; shapes and what is left give the rest. `read`
 gives weights in one layout, by the names that TransformerLens has for parts, or raises an `Unclear` with
@@ -79,7 +79,7 @@ PLACES = {"W_E": "embed.W_E", "W_pos": "pos_embed.W_pos", "W_U": "unembed.W_U", 
 
 
 class Unclear(files.UserError):
-    """More than one reading fits."""
+    """Raised when the tensors of a checkpoint can be read in more than one way."""
 
 
 def whole(part: str) -> str:
@@ -95,7 +95,7 @@ def words(name: str) -> list[list[str]]:
 
 
 def has(name: str, which: str, last: bool = False) -> bool:
-    """Whether a word of a name, or of its last component, is one of `WORDS`."""
+    """True if a word of a name, or of its last component, fits the pattern `WORDS[which]`."""
     components = words(name)[:1] if last else words(name)
     return any(re.fullmatch(WORDS[which], word) for of in components for word in of)
 
@@ -123,13 +123,13 @@ class Family:
     """Tensors that are alike but for their layer and head."""
 
     pattern: str
-    """Their name, with {layer} and {head} in place of numbers."""
+    """Name of the tensors, with {layer} and {head} in place of numbers."""
     part: str = ""
     axes: str = ""
     each: dict[tuple[int, int], Tensor] = field(default_factory=dict)
-    """By layer and head, 0 where there is no such number."""
+    """Tensors by layer and head, 0 where there is no such number."""
     inside: bool = False
-    """Whether it is of the layers."""
+    """True for tensors of the layers."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -143,7 +143,7 @@ class Family:
 
     @property
     def atoms(self) -> list[str]:
-        """Its part, or each of those that are joined in it."""
+        """Part, or each of those that are joined in it; empty if there is none yet."""
         joined = re.fullmatch(r"([Wb]_)([QKV]{2,3})", self.part)
         return [joined[1] + x for x in joined[2]] if joined else [self.part] * bool(self.part)
 
@@ -153,7 +153,7 @@ class Family:
 
     @property
     def kind(self) -> str:
-        """How a module calls its matrix, if a module has it."""
+        """Name of the matrix in its module: weight, kernel or embedding; else ""."""
         return "".join(re.findall(r"[._](weight|kernel|embeddings?)$", self.pattern))
 
     def __str__(self) -> str:
@@ -169,7 +169,7 @@ class Family:
 
 @dataclass
 class Reading:
-    """The weights of a checkpoint by the names of parts, and what else its tensors tell."""
+    """Weights of a checkpoint by the names of parts, and what else its tensors tell."""
 
     weights: dict[str, Tensor]
     """W_Q, W_K, W_V and W_O are [head, d_head, d_model], W_E, W_pos and W_U [n, d_model]."""

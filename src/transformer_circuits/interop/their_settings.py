@@ -29,7 +29,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "attn_only": (), "use_attn_scale": (), "attn_scale": (),
     "model_type": (), "architecture": (), "norm_first": (),
 }  # fmt: skip
-"""What is used, and by which other names it is known."""
+"""Settings that are used, each with its other names."""
 CANONICAL = {other: name for name, others in NAMES.items() for other in (name, *others)}
 SIZES = ("n_layers", "n_heads", "n_key_value_heads", "d_model", "d_head", "d_mlp", "n_ctx",
          "d_vocab", "d_vocab_out")  # fmt: skip
@@ -43,12 +43,12 @@ OFF: Mapping[str, tuple] = {
     "rmsnorm_uses_offset": (False,), "rotary_scaling_factor": (1.0,), "qk_norm_after_rope": (False,),
     "rotary_interleaved_cos_sin": (False,),
 }  # fmt: skip
-"""What no model here has, each with the values that say so; of others, None does."""
+"""Features that no model here has, each with the values that switch it off; others are off at None."""
 SWITCHED_OFF = re.compile(
     r"use_(?:local_attn|qk_norm|.*rope|.*logn_attn|attention_sinks|normalization_before_and_after|alibi)"
     r"|is_encoder_decoder|add_cross_attention|use_sliding_window"
 )
-"""What no model here has, either, where it is false."""
+"""Pattern of further such features, off where they are false."""
 HARMLESS = re.compile(
     # of MLPs, of which there are none, and what shapes and names of weights tell
     r"act_fn|activation(?:_function)?|hidden_act|gated_mlp|parallel_attn_mlp|(?:attention_|mlp_|qkv_|use_)?bias"
@@ -71,8 +71,8 @@ HARMLESS = re.compile(
 NORMS = (None, "LN", "LNPre", "RMS", "RMSPre")
 POSITIONS = ("shortformer", "standard", "rotary", "none")
 TURNED = ("llama", "mistral", "qwen2", "gpt_neox")
-"""Of Hugging Face's kinds of model, those whose attention is plain and rotary, in halves; "gpt2" is
-plain, too, with a table. Others are refused: what such a name stands for is in no weight."""
+"""Hugging Face's kinds of model whose attention is plain and rotary, in halves; "gpt2" is plain, too,
+with a table. Others are refused: what such a name stands for is in no weight."""
 
 
 def settings(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -159,7 +159,7 @@ def _checked(cfg: Mapping[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def attention_scale(cfg: Mapping[str, Any], d_head: int) -> float:
-    """What W_Q must be multiplied with, so that 1/√d_head does what the config's scale did."""
+    """Factor for W_Q with which scores over √d_head are those of the config's own attention scale."""
     scale = cfg.get("attn_scale", -1) if cfg.get("use_attn_scale", True) else 1.0
     return 1.0 if scale in (None, -1) else math.sqrt(d_head) / scale
 

@@ -1,4 +1,4 @@
-"""Names that come again: which tokens of a line they are. `website/stage/names.js` finds it the same way."""
+"""Names that come again: which tokens of a line they are. `website/stage/names.js` finds the same."""
 
 from collections.abc import Sequence
 

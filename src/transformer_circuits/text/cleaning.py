@@ -94,7 +94,7 @@ def bible(name: str, raw: bytes) -> Documents:
 
 
 def python(name: str, raw: bytes) -> Documents:
-    """Python source, tidied, without its leading comments and empty lines; nothing if it looks like data.
+    """Python source, tidied, without its leading comments; nothing if it looks like data.
 
     Mathematical docstrings, which `mathematics` takes, are cut down to three dots. What is left
     must have 400 to 200,000 characters, at most 70 to a line in the mean and less than 600 in any,
@@ -126,7 +126,7 @@ def _dedent(text: str) -> str:
 
 
 def _mathematical_docstrings(text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Each docstring with at least three TeX commands: its match, and its text without doctests."""
+    """Docstrings with at least three TeX commands, each as its match, and its text without doctests."""
     for match in _DOCSTRING.finditer(text):
         prefix, body = match.group(1).lower(), match.group(3)
         if "f" in prefix or "b" in prefix:

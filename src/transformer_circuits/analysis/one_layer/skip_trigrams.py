@@ -181,7 +181,7 @@ def count(stream: Stream, triple: SkipTrigram, window: int) -> Lift:
 def neighbours(
     stream: Stream, triple: SkipTrigram, window: int, n: int, *, generator: torch.Generator
 ) -> list[int]:
-    """Other sources for the same destination, drawn from the places of the source before it.
+    """Control sources for a skip-trigram: tokens from the same places before its destination.
 
     A fair null for a lift: tokens that occur in the same places as the source. Each is drawn from a
     random place of the `window` tokens before a random destination that has the source before it.

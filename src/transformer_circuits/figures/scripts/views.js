@@ -1,4 +1,4 @@
-// What all views share: style, theme, keys, and how they start on a page. A classic script without
+// Parts that all views share: style, theme, keys, and how they start on a page. A classic script without
 // dependencies, so that it also runs from file:// and inside the frame of a notebook; it may stand
 // on a page more than once. Every kind of view has its own script.
 (function (root) {
