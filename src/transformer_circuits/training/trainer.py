@@ -1,4 +1,4 @@
-"""The training loop: resumable at any moment, in one process."""
+"""The training loop, in one process; stopped at any moment, it resumes from its last record."""
 
 import contextlib
 import io
