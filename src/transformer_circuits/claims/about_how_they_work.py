@@ -26,8 +26,8 @@ from transformer_circuits.claims.controls import (
     untrained,
     white_basis,
 )
-from transformer_circuits.claims.kept import for_all_chapters
 from transformer_circuits.claims.measurement import claim
+from transformer_circuits.claims.recorded import for_all_chapters
 from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.text import tokenizer
