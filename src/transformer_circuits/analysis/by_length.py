@@ -30,7 +30,7 @@ PLACES = 120
 
 @dataclass(frozen=True)
 class ByLength:
-    """Prefix matching and top-1 accuracy on random tokens that come twice, by their length."""
+    """Behaviour of a model on passages of random tokens that come twice, by their length."""
 
     heads: list[Head]
     lengths: list[int]

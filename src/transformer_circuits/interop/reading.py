@@ -143,7 +143,7 @@ class Family:
 
     @property
     def atoms(self) -> list[str]:
-        """Part, or each of those that are joined in it; empty if there is none yet."""
+        """Part that it is, or each of those that are joined in it."""
         joined = re.fullmatch(r"([Wb]_)([QKV]{2,3})", self.part)
         return [joined[1] + x for x in joined[2]] if joined else [self.part] * bool(self.part)
 
@@ -153,7 +153,7 @@ class Family:
 
     @property
     def kind(self) -> str:
-        """Name of the matrix in its module: weight, kernel or embedding; else ""."""
+        """Name that a module has for its matrix, if a module has it."""
         return "".join(re.findall(r"[._](weight|kernel|embeddings?)$", self.pattern))
 
     def __str__(self) -> str:

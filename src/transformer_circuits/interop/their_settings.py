@@ -159,7 +159,7 @@ def _checked(cfg: Mapping[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def attention_scale(cfg: Mapping[str, Any], d_head: int) -> float:
-    """Factor for W_Q with which scores over √d_head are those of the config's own attention scale."""
+    """Factor of W_Q with which 1/√d_head does what the config's scale did."""
     scale = cfg.get("attn_scale", -1) if cfg.get("use_attn_scale", True) else 1.0
     return 1.0 if scale in (None, -1) else math.sqrt(d_head) / scale
 
