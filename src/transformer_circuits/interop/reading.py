@@ -101,7 +101,7 @@ def has(name: str, which: str, last: bool = False) -> bool:
 
 
 def letters(name: str) -> str:
-    """Letters of Q, K, V and O that a tensor is by its name, in the order of the name."""
+    """Letters among Q, K, V and O that a tensor's name stands for, in its order; "" if none."""
     if IN_BLOCKS.fullmatch(re.sub(r"\.?\{\w+\}", "", name)):
         return "QKV"
     if re.search(r"bias_[kv]$", name):  # torch.nn's: a key and a value that every place has more
