@@ -128,7 +128,7 @@ CALLS = {
     term_importance.losses: lambda f, m, t, x: f(m, x.IN, x.OUT),
     term_importance.losses_by_steps: lambda f, m, t, x: f(m, x.IN, x.OUT),
     ensemble.copying: lambda f, m, t, x: f(m, x.IN, t.patterns[0], x.FORMS),
-    ensemble.each_by_itself: lambda f, m, t, x: f(m, x.IN, x.EVEN),
+    ensemble.each_by_itself: lambda f, m, t, x: f(m, x.IN, x.EVEN, m.layers[0].W_K @ m.W_E),
     skip_trigram_bugs.split: lambda f, m, t, x: f(m, x.IN),
     skip_trigram_bugs.veto: lambda f, m, t, x: f(m, STREAM, NEVER, 3),
     skip_trigram_bugs.raised_together: lambda f, m, t, x: f(m, x.IN, x.APART),
