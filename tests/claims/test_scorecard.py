@@ -81,7 +81,7 @@ def few(monkeypatch):
     monkeypatch.setattr(catalogue, "claims", lambda: rows)
     found = {}
     for name, verdict in {"one": "reproduced", "two": "not reproduced", "three": "mixed"}.items():
-        details = {"verdict": verdict, "forest plot": "<svg/>", "finding": f"This of {name}."}
+        details = {"verdict": verdict, "strip": "<svg/>", "finding": f"This of {name}."}
         details["row"] = {"must be": "above 0", "verdict": verdict}
         found[name] = scorecard.Evidence([], [], details)
     return scorecard.Scorecard(found)

@@ -265,7 +265,7 @@ class Scorecard:
                 _told(claim)
                 | {
                     "must be": row["must be"],
-                    "every seed, and controls": Picture(decision["forest plot"], str(row)),
+                    "every seed, and controls": Picture(decision["strip"], str(row)),
                     "verdict": row["verdict"],
                     "what was found": f"{_SYMBOLS[self.verdicts[claim.id]]} {finding[:1].upper()}{finding[1:]}",
                 }

@@ -40,7 +40,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Picture:
-    """Cell that is HTML of the book's own making, such as a `forest_plot`; in plain text, `text`."""
+    """Cell that is HTML of the book's own making, such as a `forest_plot.strip`; in plain text, `text`."""
 
     html: str
     text: str
