@@ -30,7 +30,7 @@ PLACES = 120
 
 @dataclass(frozen=True)
 class ByLength:
-    """What a model does on passages of random tokens that come twice, by their length."""
+    """Behaviour of a model on passages of random tokens that come twice, by their length."""
 
     heads: list[Head]
     lengths: list[int]
@@ -47,7 +47,7 @@ class ByLength:
     """Its share of attention there: what it would pay to match passages that are one token longer. 0 to 1."""
 
     def holds(self, head: int) -> list[int]:
-        """The lengths at which a head pays more than `LOOKS` to what followed."""
+        """Lengths at which a head pays more than `LOOKS` to what followed."""
         matches = self.matches[:, head] > LOOKS
         return [n for n, there in zip(self.lengths, matches, strict=True) if there]
 

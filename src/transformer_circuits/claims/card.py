@@ -54,7 +54,7 @@ def of_heads(model: Transformer, found: ByLength) -> list[dict[str, Any]]:
 
 
 def of_lengths(found: ByLength) -> list[dict[str, Any]]:
-    """One line for each length of passage: what the model predicts, and what the heads match that ever do."""
+    """Line for each length of passage: what the model predicts, and what the heads match that ever do."""
     ever = [i for i in range(len(found.heads)) if found.holds(i)]
     rows = []
     for k, length in enumerate(found.lengths):
@@ -65,7 +65,7 @@ def of_lengths(found: ByLength) -> list[dict[str, Any]]:
 
 
 def does_induction(model: Transformer, found: ByLength, verdict: str = "") -> str:
-    """The headline: which heads do induction and at which lengths they fail, or which only look so.
+    """Headline: which heads do induction and at which lengths they fail, or which only look so.
 
     `verdict`: what the rule `EXISTS` came to, if it was asked. No head is called an induction head
     unless both say so: untrained heads may look there, too, where a vocabulary is small.
@@ -120,7 +120,7 @@ def _none(found: ByLength) -> str:
 
 
 def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
-    """The induction circuit by cutting: the costliest edges into the head that matches best.
+    """Induction circuit by cutting: the costliest edges into the head that matches best.
 
     What the loss on the second copy rises by without each. [nats per token]
     """
@@ -144,7 +144,7 @@ def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
 
 
 def of_rule(subject: Subject) -> dict[str, Any]:
-    """The rule that the headline follows: with threshold, controls, power and interval."""
+    """Rule that the headline follows: with threshold, controls, power and interval."""
     measured = catalogue.measurements()[EXISTS]
     rule = measured.claim
     row = {
@@ -168,7 +168,7 @@ def of_rule(subject: Subject) -> dict[str, Any]:
 
 @torch.no_grad()
 def of_model(source: str | Path, config: own_model.Config = None, **how: Any) -> dict[str, Any]:
-    """The card as data. Arguments as for `own_model.read`.
+    """Card as data. Arguments as for `own_model.read`.
 
     Raises:
         UserError: if there is no such model, or its contexts or its vocabulary are too small.
@@ -217,7 +217,7 @@ def written(value: Any) -> str:
 
 
 def text(card: Mapping[str, Any]) -> str:
-    """The card to be read: the headline, and a table for each part that is not long."""
+    """Card to be read: the headline, and a table for each part that is not long."""
     rule = card["rule"]
     settings = {name: of for name, of in card["read"].items() if name != "tensors"}
     decided = {name: rule[name] for name in ("claim", "must be", "verdict")}

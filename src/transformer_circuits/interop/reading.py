@@ -143,7 +143,7 @@ class Family:
 
     @property
     def atoms(self) -> list[str]:
-        """Its part, or each of those that are joined in it."""
+        """Part that it is, or each of those that are joined in it."""
         joined = re.fullmatch(r"([Wb]_)([QKV]{2,3})", self.part)
         return [joined[1] + x for x in joined[2]] if joined else [self.part] * bool(self.part)
 
@@ -153,7 +153,7 @@ class Family:
 
     @property
     def kind(self) -> str:
-        """How a module calls its matrix, if a module has it."""
+        """Name that a module has for its matrix, if a module has it."""
         return "".join(re.findall(r"[._](weight|kernel|embeddings?)$", self.pattern))
 
     def __str__(self) -> str:
@@ -169,7 +169,7 @@ class Family:
 
 @dataclass
 class Reading:
-    """The weights of a checkpoint by the names of parts, and what else its tensors tell."""
+    """Weights of a checkpoint by the names of parts, and what else its tensors tell."""
 
     weights: dict[str, Tensor]
     """W_Q, W_K, W_V and W_O are [head, d_head, d_model], W_E, W_pos and W_U [n, d_model]."""

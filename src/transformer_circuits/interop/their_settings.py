@@ -159,7 +159,7 @@ def _checked(cfg: Mapping[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def attention_scale(cfg: Mapping[str, Any], d_head: int) -> float:
-    """What W_Q must be multiplied with, so that 1/√d_head does what the config's scale did."""
+    """Factor of W_Q with which 1/√d_head does what the config's scale did."""
     scale = cfg.get("attn_scale", -1) if cfg.get("use_attn_scale", True) else 1.0
     return 1.0 if scale in (None, -1) else math.sqrt(d_head) / scale
 
@@ -177,7 +177,7 @@ def require_sizes(cfg: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
 
 
 def rotary(cfg: Mapping[str, Any], n_ctx: int, d_head: int) -> tuple[Tensor, Tensor]:
-    """The angles of `GeneralAttention`, and in which order it has the rows of W_Q and W_K."""
+    """Angles of `GeneralAttention`, and the order in which it has the rows of W_Q and W_K."""
     n = cfg.get("rotary_dim") or int(d_head * cfg.get("rotary_share", 1.0))
     if d_head % 2 or n % 2 or not 0 < n <= d_head:
         said = f"rotary positions turn pairs of rows, but d_head is {d_head}, rotary_dim {n}"
