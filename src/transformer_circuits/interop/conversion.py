@@ -183,7 +183,7 @@ class _Parts:
 def transformer(
     weights: Mapping[str, Tensor], config: Mapping[str, Any], told: dict[str, Any] | None = None
 ) -> Transformer:
-    """The model of a checkpoint: a `Transformer`, of `GeneralTransformer` only what needs to be.
+    """Model of a checkpoint: a `Transformer`, of `GeneralTransformer` only what needs to be.
 
     Positions may be learned or not; `position_base` says nothing here.
 

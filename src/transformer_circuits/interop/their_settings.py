@@ -177,7 +177,7 @@ def require_sizes(cfg: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
 
 
 def rotary(cfg: Mapping[str, Any], n_ctx: int, d_head: int) -> tuple[Tensor, Tensor]:
-    """The angles of `GeneralAttention`, and in which order it has the rows of W_Q and W_K."""
+    """Angles of `GeneralAttention`, and the order in which it has the rows of W_Q and W_K."""
     n = cfg.get("rotary_dim") or int(d_head * cfg.get("rotary_share", 1.0))
     if d_head % 2 or n % 2 or not 0 < n <= d_head:
         said = f"rotary positions turn pairs of rows, but d_head is {d_head}, rotary_dim {n}"

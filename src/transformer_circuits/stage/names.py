@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 BEGIN = "◦"
-"""How the token that opens every line is written."""
+"""Label of the token that opens every line."""
 
 
 def bare(label: str) -> str:
@@ -57,8 +57,7 @@ def again(ids: Sequence[int], labels: Sequence[str]) -> tuple[int, int, int] | N
 
 
 def cut_differently(labels: Sequence[str]) -> bool:
-    """Whether the last word came before, letter by letter, but never in the same tokens; or is the
-    beginning of one that came, and goes on in other tokens.
+    """True if the last word has the letters of an earlier one, or of its beginning, in other tokens.
 
     No head that looks for a token then finds where it stood.
     """
