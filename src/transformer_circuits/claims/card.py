@@ -54,11 +54,7 @@ def of_heads(model: Transformer, found: ByLength) -> list[dict[str, Any]]:
 
 
 def of_lengths(found: ByLength) -> list[dict[str, Any]]:
-<<<<<<< HEAD
     """Row for each length of passage: share of right predictions, and attention to matches by head."""
-=======
-    """Line for each length of passage: what the model predicts, and what the heads match that ever do."""
->>>>>>> interop
     ever = [i for i in range(len(found.heads)) if found.holds(i)]
     rows = []
     for k, length in enumerate(found.lengths):
@@ -69,11 +65,7 @@ def of_lengths(found: ByLength) -> list[dict[str, Any]]:
 
 
 def does_induction(model: Transformer, found: ByLength, verdict: str = "") -> str:
-<<<<<<< HEAD
     """Headline: heads that do induction, and lengths at which they fail; or that no head does.
-=======
-    """Headline: which heads do induction and at which lengths they fail, or which only look so.
->>>>>>> interop
 
     `verdict`: what the rule `EXISTS` came to, if it was asked. No head is called an induction head
     unless both say so: untrained heads may look there, too, where a vocabulary is small.
@@ -128,11 +120,7 @@ def _none(found: ByLength) -> str:
 
 
 def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
-<<<<<<< HEAD
     """Costliest edges into the head that matches best, the induction circuit by cutting.
-=======
-    """Induction circuit by cutting: the costliest edges into the head that matches best.
->>>>>>> interop
 
     `nats`: rise of the loss on the second copy without the edge. [nats per token]
     """
@@ -156,11 +144,7 @@ def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
 
 
 def of_rule(subject: Subject) -> dict[str, Any]:
-<<<<<<< HEAD
     """Row of the rule that the headline follows: threshold, controls, power and interval."""
-=======
-    """Rule that the headline follows: with threshold, controls, power and interval."""
->>>>>>> interop
     measured = catalogue.measurements()[EXISTS]
     rule = measured.claim
     row = {
@@ -233,11 +217,7 @@ def written(value: Any) -> str:
 
 
 def text(card: Mapping[str, Any]) -> str:
-<<<<<<< HEAD
     """Card as text: the headline, and a table for each part that is not long."""
-=======
-    """Card to be read: the headline, and a table for each part that is not long."""
->>>>>>> interop
     rule = card["rule"]
     settings = {name: of for name, of in card["read"].items() if name != "tensors"}
     decided = {name: rule[name] for name in ("claim", "must be", "verdict")}
