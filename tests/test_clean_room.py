@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 ALWAYS = "01-notation"
 CHAPTERS = sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb"))
 # What Colab has before the first cell; the cell itself must bring the rest.
-PREINSTALLED = ("torch", "numpy", "matplotlib", "safetensors", "tokenizers", "accelerate", "tqdm",
+PREINSTALLED = ("torch", "numpy", "matplotlib", "safetensors", "tokenizers", "tqdm",
                 "ipykernel", "nbclient", "altair")  # fmt: skip
 STARTUP = """
 import sys

@@ -1,3 +1,4 @@
+import errno
 import hashlib
 import math
 import subprocess
@@ -111,3 +112,13 @@ with files.alone_in(Path({str(tmp_path / "new")!r})):
     said = refused.stderr.splitlines()[-1]
     assert f"another process is at work in {tmp_path / 'new'}: wait until" in said
     assert another().stdout == "inside\n"
+
+
+def test_a_disk_without_locks_is_said(tmp_path, monkeypatch, capfd):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(files.fcntl, "flock", refuse)
+    with files.alone_in(tmp_path):
+        pass
+    assert f"{tmp_path}: No locks available; nothing keeps another" in capfd.readouterr().err

@@ -65,7 +65,6 @@ def made() -> dict:
         "machine": _machine() | {"minutes for all chapters": round(sum(seconds.values()) / 60, 1)},
         "versions": _versions(),
         "files": _hashes(),
-        "models": _models(),
         "claims": {
             name: _of_claim(claim, evidence.get(name)) for name, claim in catalogue.claims().items()
         },
@@ -77,17 +76,6 @@ def made() -> dict:
             }
             for name, taken in seconds.items()
         },
-    }
-
-
-def counts(manifest: Mapping) -> dict[str, int]:
-    """Numbers of files, claims, figures and checks in a manifest."""
-    chapters = manifest["chapters"].values()
-    return {
-        "files": len(manifest["files"]),
-        "claims": len(manifest["claims"]),
-        "figures and tables": sum(len(chapter["figures"]) for chapter in chapters),
-        "checks": sum(len(chapter["checks"]) for chapter in chapters),
     }
 
 
@@ -162,20 +150,6 @@ def _hashes() -> dict[str, str]:
     return hashes | {
         f"text, small {split}": files.sha256(path) for split, path in corpus.build("small").items()
     }
-
-
-def _models() -> dict[str, dict]:
-    """Shape, tokens read and seeds of each model of the book."""
-    models: dict[str, dict] = {}
-    for config in sorted(notebooks.root().glob("data/models/*/config.toml")):
-        name, _, seed = config.parent.name.partition("-seed-")
-        if not seed:
-            tables = files.read_toml(config)
-            read = {"tokens": tables["provenance"]["tokens"]}
-            models[name] = tables["model"] | read | {"seeds": []}
-        models[name]["seeds"].append(config.parent.name)
-    by_size = sorted(models.items(), key=lambda item: (item[1]["n_layers"], item[1]["d_mlp"]))
-    return dict(by_size)
 
 
 def _machine() -> dict[str, str | int | None]:

@@ -54,11 +54,7 @@ NEEDED_BY = {
     "data-stage-strip": ("stage/stage.css", "stage/page.js"),
     "data-hunt-strip": ("stage/stage.css", "live/hunts.js", "stage/hunt.js"),
     "<div data-inventory": ("book/inventory.css", "book/inventory.js"),
-    "<div data-train-here": (
-        "train/train.css",
-        "book/views.js",
-        "train/page.js",
-    ),
+    "<div data-train-here": ("train/train.css", "train/page.js"),
 }
 """Scripts and styles, below `_static/`, of every page that contains a mark."""
 FOR_PAGES = (

@@ -32,9 +32,10 @@ any, every page is written again.
 
 
 def build(edition: str | None = None) -> Path:
-    """Build the book, or the edition `student`, with its slides; returns its folder.
+    """Folder of the book, or of the edition `student`, built with its slides.
 
-    Does nothing if it is built already, of the same files.
+    Nothing is built if it was built already, of the same files. Of a build that was stopped while
+    it replaced the last good one, that one is put back first.
 
     Raises:
         UserError: if a page has an error or a warning, or another process is building the same.
@@ -43,7 +44,10 @@ def build(edition: str | None = None) -> Path:
     place = _place(edition)
     target = (place if edition else place.parent) / "html"
     stamp, made_of = place / "whole-made-of.txt", _hash(MADE_OF)
+    old = place / "old"
     with files.alone_in(place):
+        if old.exists() and not target.exists():
+            os.replace(old, target)
         if (target / "index.html").is_file() and stamp.is_file() and stamp.read_text() == made_of:
             print(f"{target} is up to date")
             return target
@@ -58,7 +62,6 @@ def build(edition: str | None = None) -> Path:
         for unused in ("**/*.map", "**/revealjs/plugin/highlight/*"):
             for path in filter(Path.is_file, (made / "html").glob(unused)):
                 path.unlink()
-        old = place / "old"
         shutil.rmtree(old, ignore_errors=True)
         if target.exists():
             os.replace(target, old)

@@ -1,6 +1,6 @@
 """Cross-references between pages: a Sphinx extension.
 
-It lists all figures and all exercises, shows a figure on another page by its title, and links terms
+It lists all exercises, shows a figure on another page by its title, and links terms
 of the glossary (see `glossary_links`).
 """
 
@@ -22,9 +22,6 @@ from transformer_circuits.figures.html import captioned, inline
 from transformer_circuits.record import SVG
 from website import glossary_links
 
-KINDS = ("figures", "exercises")
-FOLDER = "_static/figures"
-"""Folder of the pictures in the index of figures in the built book."""
 IMPORTANCE = files.data_dir().parent / "seminar" / "exercises.toml"
 IMPORTANT = {"path": "★ one of the five", "worth": "worth doing", "curious": "for the curious"}
 """Words on the importance of exercises, by the list they are in."""
@@ -51,21 +48,19 @@ class Found:
     """HTML of a drawing, which has a layout for phones; else empty."""
 
 
-class index_of(nodes.General, nodes.Element):  # noqa: N801 (docutils names nodes so)
-    """Placeholder for an index, replaced when all pages are read."""
+class exercise_index(nodes.General, nodes.Element):  # noqa: N801 (docutils names nodes so)
+    """Placeholder for the list of exercises, replaced when all pages are read."""
 
 
 class chapter_figure(nodes.General, nodes.Element):  # noqa: N801
     """Placeholder for a figure of another page."""
 
 
-class IndexOf(SphinxDirective):
-    """Directive `{index-of} figures` or `{index-of} exercises`: all of the book, by chapter."""
-
-    required_arguments = 1
+class ExerciseIndex(SphinxDirective):
+    """Directive `{exercise-index}`: all of the book, by chapter."""
 
     def run(self) -> list[nodes.Node]:
-        return [index_of(kind=directives.choice(self.arguments[0], KINDS))]
+        return [exercise_index()]
 
 
 class ChapterFigure(SphinxDirective):
@@ -104,7 +99,7 @@ class Stage(SphinxDirective):
 
 def setup(app) -> dict[str, bool]:
     """Entry point for Sphinx."""
-    app.add_directive("index-of", IndexOf)
+    app.add_directive("exercise-index", ExerciseIndex)
     app.add_directive("stage", Stage)
     app.add_directive("chapter-figure", ChapterFigure)
     app.connect("source-read", _collect_figures, priority=600)  # after `insert_outputs`
@@ -182,45 +177,28 @@ def _collect(app, doctree) -> None:
 
 
 def _resolve(app, doctree, docname: str) -> None:
-    for node in list(doctree.findall(index_of)):
-        node.replace_self(_listed(app, docname, node["kind"]))
+    for node in list(doctree.findall(exercise_index)):
+        node.replace_self(_listed(app, docname))
     for node in list(doctree.findall(chapter_figure)):
         node.replace_self(_shown(app, node))
     if app.builder.name == "html" and not docname.startswith(glossary_links.PAGES_WITHOUT):
         glossary_links.link(app, doctree, docname)
 
 
-def _listed(app, docname: str, kind: str) -> list[nodes.Node]:
-    """Titles of all pages that have some, each with the list of its figures or exercises."""
+def _listed(app, docname: str) -> list[nodes.Node]:
+    """Titles of all pages that have exercises, each with their list."""
     env, entries = app.env, []
     for page in sorted(_found(env)):
         items = []
-        for entry in _found(env)[page][kind]:
+        for entry in _found(env)[page]["exercises"]:
             link = glossary_links.reference(app, docname, page, entry.id, entry.title)
-            if entry.picture and app.builder.name == "html":
-                name = f"{page.rpartition('/')[2]}-{entry.id}"
-                address = _write(Path(app.outdir), name, entry)
-                up = "../" * docname.count("/")
-                picture = f'<img src="{up}{address}" alt="" loading="lazy">'
-                link.insert(0, nodes.raw("", picture, format="html"))
-            note = nodes.Text(f" {entry.note}" if entry.note else "")
+            note = nodes.Text(f" {entry.note}")
             items.append(nodes.list_item("", nodes.paragraph("", "", link, note)))
         if items:
             title = nodes.strong("", env.titles[page].astext())
             entries += [nodes.paragraph("", "", title)]
-            entries += [nodes.bullet_list("", *items, classes=[f"index-of-{kind}"])]
+            entries += [nodes.bullet_list("", *items, classes=["exercise-index"])]
     return entries
-
-
-def _write(site: Path, name: str, figure: Found) -> str:
-    """Write a figure's picture under a name into the built book; returns its address from there.
-
-    A file by itself has no page, so drawings keep the colours of a light one.
-    """
-    address = f"{FOLDER}/{name}{'.svg' if figure.kind == SVG else '.png'}"
-    with files.atomic(site / address) as temporary:
-        temporary.write_bytes(figure.picture)
-    return address
 
 
 def _shown(app, node: chapter_figure) -> list[nodes.Node]:

@@ -46,7 +46,7 @@ other that is left.
 
 
 def solves(cell: dict) -> bool:
-    """Whether a cell is part of a solution."""
+    """True if a cell is part of a solution."""
     return SOLUTION in cell["metadata"].get("tags", ())
 
 

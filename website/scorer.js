@@ -1,4 +1,4 @@
-// What Sphinx's search puts first: pages whose title is what is searched for, then those whose title has
+// Order of Sphinx's search: first pages whose title is what is searched for, then those whose title has
 // it, then all else in Sphinx's own order. The numbers are Sphinx's, which a scorer replaces as a whole.
 // biome-ignore lint/correctness/noUnusedVariables: Sphinx reads it.
 var Scorer = {

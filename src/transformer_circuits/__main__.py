@@ -23,7 +23,7 @@ def data(profile: str) -> None:
 
 
 def vocabulary(n_vocab: int, english: bool, output: Path | None) -> None:
-    """Train the tokenizer on `corpus.VOCABULARY` of the full text and write `data/tokenizer.json`."""
+    """Train the tokenizer on `corpus.VOCABULARY`; write it to data/tokenizer.json, or to OUTPUT."""
     from transformer_circuits.text import vocabulary
 
     vocabulary.write(n_vocab, output or files.data_dir() / "tokenizer.json", english=english)
@@ -38,13 +38,11 @@ def train(name: str, seed: int | None, folder: Path | None, compile: bool | None
     from transformer_circuits.training import runs
 
     run = runs.prepare(name, seed=seed, folder=folder, compile=compile, probe=development.probe)
-    main_process = run.trainer.accelerator.is_main_process
     for record in run.records():
-        if main_process and not sys.stderr.isatty():
+        if not sys.stderr.isatty():
             print(files.as_json(record), file=sys.stderr, flush=True)
-    if main_process:
-        nats = run.save()
-        print(f"{run.name}: {nats:.4f} nats per held-out token, saved in {run.folder}")
+    nats = run.save()
+    print(f"{run.name}: {nats:.4f} nats per held-out token, saved in {run.folder}")
 
 
 def evaluate(name: str) -> None:
@@ -63,7 +61,7 @@ def evaluate(name: str) -> None:
 def card(
     model: str, config: Path | None, names: Path | None, begin: int | None, folder: Path
 ) -> None:
-    """Write the card of any attention-only model: its heads, its circuits, and the rules that apply."""
+    """Write the card of any attention-only model: heads, circuits, and the rule on induction heads."""
     from transformer_circuits.claims import card
 
     print(card.write(model, folder, config, names=names, begin=begin))
@@ -134,7 +132,7 @@ COMMANDS: dict[str, tuple] = {
         option("model", metavar="MODEL", help="a folder, or a file of weights"),
         option("--config", type=Path, help="a JSON file of settings, where none lies beside the weights"),
         option("--names", type=Path, help="a JSON file that says which tensor is which part, where that is unclear"),
-        option("--begin", type=_token, default=0, help="which token opens contexts over there, or none"),
+        option("--begin", type=_token, default=0, help="number of the token that opens its contexts (0), or none"),
         option("--folder", type=Path, default=Path("_build/card"), help="where it is written"),
     ),
     "execute": (

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shlex
+import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,7 +63,13 @@ def atomic(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Work in a folder as the only process; the folder is made if it is not there."""
+    """Work in a folder as the only process; the folder is made if it is not there.
+
+    Warns where the disk has no locks, so that nothing keeps another process out.
+
+    Raises:
+        UserError: if another process is at work in it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("ab") as file:
         try:
@@ -71,8 +78,9 @@ def alone_in(folder: Path) -> Iterator[None]:
             raise UserError(
                 f"another process is at work in {folder}: wait until it has ended, and try again"
             ) from None
-        except OSError:
-            pass  # a disk that knows no locks
+        except OSError as error:
+            said = f"{folder}: {error.strerror}; nothing keeps another process from working there"
+            print(f"{said} at the same time", file=sys.stderr)
         yield
 
 

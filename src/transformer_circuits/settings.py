@@ -11,7 +11,7 @@ _KINDS = {int: "a whole number", float: "a finite number", bool: "true or false"
 
 
 def _fits(value: Any, kind: type) -> bool:
-    """Whether a value is of a kind, taken strictly: 1.5 and true are no whole numbers."""
+    """True if a value is of a kind, taken strictly: 1.5 and true are no whole numbers."""
     if kind is float:
         return type(value) in (int, float) and math.isfinite(value)
     if kind is tuple:

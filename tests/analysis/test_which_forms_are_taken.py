@@ -50,7 +50,6 @@ from transformer_circuits.analysis.one_layer import (
 from transformer_circuits.interop import own_model
 from transformer_circuits.model import general
 from transformer_circuits.model.transformer import Transformer
-from transformer_circuits.text import windows
 
 STREAM = torch.randint(1, 17, (200,), generator=torch.Generator().manual_seed(0))
 PLACES = torch.arange(3)
@@ -130,7 +129,7 @@ CALLS = {
     term_importance.losses: lambda f, m, t, x: f(m, x.IN, x.OUT),
     term_importance.losses_by_steps: lambda f, m, t, x: f(m, x.IN, x.OUT),
     ensemble.copying: lambda f, m, t, x: f(m, x.IN, t.patterns[0], x.FORMS),
-    ensemble.each_by_itself: lambda f, m, t, x: f(m, x.IN, x.EVEN),
+    ensemble.each_by_itself: lambda f, m, t, x: f(m, x.IN, x.EVEN, m.layers[0].W_K @ m.W_E),
     skip_trigram_bugs.split: lambda f, m, t, x: f(m, x.IN),
     skip_trigram_bugs.veto: lambda f, m, t, x: f(m, STREAM, NEVER, 3),
     skip_trigram_bugs.raised_together: lambda f, m, t, x: f(m, x.IN, x.APART),
@@ -273,27 +272,6 @@ def by_copy(np_model, passages):
     return torch.stack([silenced(np_model, tokens, targets) for targets in each])
 
 
-def looks_back(np_model, stream):
-    tokens, _ = windows.evenly(stream, head_roles.N_WINDOWS, np_model.config)
-    return patterns.by_distance(np_model.trace(tokens).patterns[0], 2).argmax(dim=0).tolist()
-
-
-def looks(n):
-    """The census, of the patterns that NumPy makes."""
-    of_lengths = []
-    for tokens in head_roles.twice(n.config):
-        A = torch.cat(n.trace(tokens).patterns, dim=1)
-        near, rests = patterns.by_distance(A, 2), patterns.to_begin(A)
-        matches = induction.prefix_matching_score(A, tokens)
-        of_lengths.append(torch.stack([*near.T, rests, matches], dim=1))
-    return torch.stack(of_lengths).mean(dim=0).tolist()
-
-
-def matched(n):
-    """Prefix matching of the last layer's heads, of the same."""
-    return torch.tensor([row[-1] for row in looks(n)[-n.c["n_heads"] :]])
-
-
 def OV(w, c, head):  # noqa: N802
     """W_O W_V with the gain before it, [d_model written, d_model read], as layer norm leaves it."""
     return circuit(w, c, head, "V", w[f"blocks.{head[0]}.attn.W_O"][head[1]]).T
@@ -331,16 +309,6 @@ def ends(w, c):
     if str(c["normalization_type"])[:2] == "LN":
         W_E, W_U = W_E - W_E.mean(0), W_U - W_U.mean(1, keepdims=True)
     return W_E, W_U
-
-
-def matched_by_length(n, lengths):
-    """Prefix matching of every head, where passages of each length come twice."""
-    scores = []
-    for length in lengths:
-        tokens = by_length.twice(n.config, length)[:, :-1]
-        A = torch.cat(n.trace(tokens).patterns, dim=1)
-        scores.append(induction.prefix_matching_score(A, tokens))
-    return torch.stack(scores)
 
 
 def of_tokens(n, circuit, out=False):
@@ -398,16 +366,6 @@ RIGHT = {
     patterns.stream: lambda n, m, t, x: n(x.IN),
     patterns.stream_at: lambda n, m, t, x: n(x.IN)[:, PLACES],
     layer_norm.freeze: lambda n, m, t, x: n(x.IN),
-    by_length.measured: lambda n, m, t, x: matched_by_length(n, by_length.measured(m).lengths),
-    head_roles.census: lambda n, m, t, x: [tuple(row) for row in looks(n)],
-    head_roles.matching: lambda n, m, t, x: matched(n),
-    head_roles.induction_head: lambda n, m, t, x: (1, int(matched(n).argmax())),
-    head_roles.previous_token_head: lambda n, m, t, x: (0, looks_back(n, STREAM)[1]),
-    head_roles.previous_token_heads: lambda n, m, t, x: [(0, looks_back(n, STREAM)[1])],
-    head_roles.cast: lambda n, m, t, x: (
-        (0, looks_back(n, STREAM)[1]), (0, looks_back(n, STREAM)[0]),
-        [(1, h) for h, s in enumerate(matched(n)) if s > head_roles.MATCHES],
-    ),
     expansion.paths: lambda n, m, t, x: n(x.IN),
     term_importance.streams: lambda n, m, t, x: n(x.IN),
     term_importance.streams_by_steps: lambda n, m, t, x: n(x.IN),
@@ -436,6 +394,8 @@ BY_PARTS = {
     edge_sets.interaction, over_text.strongest, term_importance.patterns_of_embeddings,
     term_importance.under_patterns_of_embeddings,
     ablation.without_mlps, ablation.losses_at, expansion.score_terms, present_token.heads,
+    by_length.measured, head_roles.census, head_roles.matching, head_roles.induction_head,
+    head_roles.previous_token_head, head_roles.previous_token_heads, head_roles.cast,
 }  # fmt: skip
 """What is made of results above by its own arithmetic, which other tests try."""
 SUMS = {
@@ -503,16 +463,3 @@ def test_another_form_is_refused_in_words_or_the_answer_is_that_of_numpy(functio
 @pytest.mark.parametrize("function", RIGHT | SEEN, ids=name)
 def test_of_a_model_of_the_papers_form_the_answer_is_that_of_numpy(function):
     agree(function, "as in the paper")
-
-
-def test_what_a_call_names_instead_works():
-    """Each of these is in a message of `FORMS`."""
-    for form in TRIED[:5]:
-        _, model = of_form(form, 2)
-        x = beside(model)
-        held = layer_norm.freeze(model, x.IN)
-        assert len(expansion.paths(held, x.IN)) == 25 and model.trace(x.IN).patterns
-        assert len(term_importance.streams(held, x.IN).orders) == 3
-        assert ablation.loss_increase(model, x.IN, x.OUT).shape == (2, 4)
-        assert path_patching.loss_increase(model, x.IN, x.OUT).shape == (3, 4, 4)
-        assert heads.full_ov(model, (1, 0)).shape == (len(model.W_U), 17)

@@ -1,7 +1,4 @@
-"""The page What we found: short, without a result of its own, and each sentence as its verdict."""
-
-import json
-import re
+"""The page What we found: each sentence as its verdict."""
 
 import pytest
 
@@ -11,7 +8,6 @@ from transformer_circuits.claims import catalogue, findings, rules, scorecard
 from transformer_circuits.claims.rules import Interval
 
 CELLS = notebooks.read(notebooks.path(FOUND))["cells"]
-TEXT = "\n".join("".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "markdown")
 CONTROLS = {
     name: dict.fromkeys((control.name for control in each.controls), Interval(0.0, 0.0, 0.0, 9))
     for name, each in catalogue.measurements().items()
@@ -85,13 +81,3 @@ def test_every_claim_of_the_page_is_told_once_by_its_verdict(verdict, monkeypatc
     expected = [findings.bare(card.evidence[name].decision["finding"]) for name in every]
     assert sorted(sentences) == sorted(expected) and len({*every}) == len(every)
     assert sum(str(paragraph) == findings.NOTHING for paragraph in told) >= 2
-
-
-def test_the_page_is_short_and_its_prose_says_no_result(monkeypatch):
-    prose = re.sub(r"\]\(.*?\)|^\(.*\)=$|^:::.*$", "", TEXT, flags=re.MULTILINE)
-    assert not re.search(r"\d", prose) and "reproduced" not in prose
-    assert ":::{container} lead" in TEXT, "so that Story shows no code"
-    committed = json.loads((notebooks.root() / "results/manifest.json").read_text("utf-8"))
-    today = {name: committed["claims"][name]["verdict"] for name in catalogue.measurements()}
-    paragraphs, _ = shown(today, monkeypatch)
-    assert len(f"{prose} {' '.join(map(str, paragraphs))}".split()) <= 700

@@ -65,6 +65,7 @@ class OneSource(Transformer):
     """Every last head looks only so many tokens back, or at the first; or at the latest BEGIN."""
 
     back = 0
+    forms = frozenset({"places of its own"})  # so its own stream is made
 
     def stream(self, tokens, n_layers=None):
         dst = torch.arange(tokens.shape[1])

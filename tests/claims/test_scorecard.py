@@ -63,6 +63,8 @@ def test_verdicts_follow_from_evidence(executed):
     assert [link.href for column in columns for link in linked[column]] == [
         "x.html#claim-first", "x.html#claim-second", "#scorecard-untested",
     ]  # fmt: skip
+    with pytest.raises(ValueError, match=r"are of \['paper'\], not \"papers\""):
+        card.overview("papers")
 
 
 @pytest.fixture
@@ -79,7 +81,7 @@ def few(monkeypatch):
     monkeypatch.setattr(catalogue, "claims", lambda: rows)
     found = {}
     for name, verdict in {"one": "reproduced", "two": "not reproduced", "three": "mixed"}.items():
-        details = {"verdict": verdict, "forest plot": "<svg/>", "finding": f"This of {name}."}
+        details = {"verdict": verdict, "strip": "<svg/>", "finding": f"This of {name}."}
         details["row"] = {"must be": "above 0", "verdict": verdict}
         found[name] = scorecard.Evidence([], [], details)
     return scorecard.Scorecard(found)

@@ -66,27 +66,10 @@ def test_what_a_model_of_one_s_own_does_not_have_is_named(measurement, subject, 
         measurement.interval(subject)
 
 
-def test_held_out_text_is_kept_by_vocabulary(monkeypatch, tmp_path):
-    read = []
-
-    def tokens(profile, split):
-        read.append(tokenizer.path())
-        return torch.arange(len(read))
-
-    monkeypatch.setattr(subjects.corpus, "tokens", tokens)
-    subjects._held_out.cache_clear()
-    with tokenizer.using(tmp_path / "other.json"):
-        other = subjects.held_out()
-        assert subjects.held_out() is other
-    own = subjects.held_out()
-    assert read == [tmp_path / "other.json", tokenizer.path()] and len(own) == 2
-    subjects._held_out.cache_clear()
-
-
 def test_units_of_one_package_are_known_by_it(subject, monkeypatch):
     """Twenty documents of two packages, in turn."""
     subject = dataclasses.replace(subject, of_the_book=True)
-    monkeypatch.setattr(subjects, "_packages", lambda vocabulary: torch.arange(20) % 2)
+    monkeypatch.setattr(subjects, "_packages", lambda: torch.arange(20) % 2)
     n_ctx = subject.model.config.n_ctx
     documents = subject._documents(6, n_ctx)
     by_document = subject.packages_of(6, units=len(documents.unique()))
@@ -108,12 +91,3 @@ def test_what_a_head_adds_is_a_share_of_what_the_direct_path_does(subject):
     torch.testing.assert_close(other.added, less)
     nothing = controls.heads_without_effect(subject)
     assert not any(nothing.does((layer, head)) for layer in range(2) for head in range(5))
-
-
-def test_the_white_basis_is_white_and_keeps_the_logits(subject):
-    white = subjects.white(subject)
-    inputs, _ = subject.windows(*subjects.WHITE)
-    torch.testing.assert_close(white.model(inputs), subject.model(inputs))
-    x = white.model.trace(inputs).residual[1].flatten(0, 1)
-    torch.testing.assert_close(x.T @ x / len(x), torch.eye(x.shape[1]).to(x))
-    assert white.as_stored is subject and white.matching is subject.matching

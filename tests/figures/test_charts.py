@@ -1,4 +1,3 @@
-import itertools
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -104,46 +103,6 @@ def test_eigenvalues_are_those_of_the_mixture():
         (said,) = (row["text"] for row in rows if "text" in row and row["s"] == s)
         score = written(expected.sum().real / np.abs(expected).sum(), ".2f")
         assert said.startswith(f"Copying score {score}; ")
-
-
-def test_an_eigenvalue_has_the_name_of_its_mixture():
-    swap = torch.tensor([[0.0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, -1], [0, 0, 1, 0]])
-    named = {"a - b": [1, -1, 0, 0], "turning": [0, 0, 1, -1j]}
-    rows = values(explorers.spectrum(torch.eye(4), swap, tokens="abcd", named=named, **WORDS))
-    at = {(row["name"], row["s"]): (row["real"], row["imaginary"]) for row in rows if "name" in row}
-    assert len(at) == 2 * 41
-    for s in (-1.0, 0.0, 0.5):
-        assert at["a - b", s] == pytest.approx((s - 1, 0))
-        assert at["turning", s] == pytest.approx((s, 1))
-
-
-def test_the_name_of_an_eigenvalue_stands_at_its_own_dot_and_on_no_other():
-    """As on the page about copying, where one stood beside a ring that had another."""
-    few = torch.tensor([[0.0, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, -1, 0], [0, 0, 1, 0, 0]])
-    rest = torch.cat([few, torch.zeros(1, 5)])
-    named = {"a + b": [1, 1, 0, 0, 0], "a - b": [1, -1, 0, 0, 0], "c, d": [0, 0, 1, -1j, 0]}
-    chart = explorers.spectrum(
-        2 * torch.eye(5), rest, tokens="abcde", named=named | {"e": [0, 0, 0, 0, 1]}, **WORDS
-    )
-    wide = {scale["name"][-1]: scale["domain"] for scale in chart.spec["scales"]}
-    across, up = (2 * wide[axis][1] / explorers.PLANE for axis in "xy")
-    rows = [row for row in values(chart) if "name" in row]
-    dots = [row for row in values(chart) if "imaginary" in row and "name" not in row]
-    for s in {row["s"] for row in rows}:
-        boxes = {}
-        for row in (row for row in rows if row["s"] == s):
-            x, y = row["middle"] / across, row["imaginary"] / up - (16 if row["below"] else -14)
-            half = 3.6 * len(row["name"])
-            boxes[row["name"]] = (x - half, x + half, y - 7, y + 7)
-            assert x - half - 1 <= row["real"] / across <= x + half + 1, row
-        for (one, a), (other, b) in itertools.combinations(boxes.items(), 2):
-            apart = a[1] < b[0] or b[1] < a[0] or a[3] < b[2] or b[3] < a[2]
-            assert apart, (s, one, other)
-        for dot in (dot for dot in dots if dot["s"] == s):
-            x, y = dot["real"] / across, dot["imaginary"] / up
-            for name, (left, right, bottom, top) in boxes.items():
-                lies = left - 4 < x < right + 4 and bottom - 4 < y < top + 4
-                assert not lies, (s, name, dot)
 
 
 def test_notebooks_ask_for_the_vega_that_the_book_holds():

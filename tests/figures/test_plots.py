@@ -109,13 +109,6 @@ def test_matrices_side_by_side_are_named_have_one_scale_and_their_rows_named_onc
     assert list(plot.record.numbers) == ["plain", "half"]
 
 
-def test_a_bundle_has_one_look_and_one_name():
-    """Two curves of one name and one of another: two looks, two names."""
-    lines = {"first": [([1, 2], [3, 1]), ([1, 2], [2, 1])], "second": [([1, 2], [1, 1])]}
-    written = words(plots.bundles(lines, x="d", y="nats", **WORDS).svg)
-    assert (written.count("first"), written.count("second")) == (1, 1)
-
-
 def test_attention_has_the_colour_of_the_layer_of_its_head():
     first, second = (theme.ROLES[name].light for name in theme.LAYERS)
     for layer, colour in enumerate((first, second)):
@@ -124,29 +117,6 @@ def test_attention_has_the_colour_of_the_layer_of_its_head():
     lines = {"seed 0, back": ([1, 2], [3, 1]), "head 1.4": ([1, 2], [2, 1]), "loss": ([1], [1])}
     drawn = plots.curves(lines, x="d", y="nats", layers={"seed 0, back": 0}, **WORDS).axes.lines
     assert [line.get_color() for line in drawn] == [first, second, COLOURS[2]]
-
-
-def test_what_others_are_compared_with_is_grey():
-    line, grey = ([1, 2], [3, 1]), theme.ROLES["muted"].light
-    lines = {"seed 0": line, "seed 1": line, "one layer": line}
-    drawn = plots.curves(lines, x="d", y="n", compared=["one layer"], **WORDS).axes.lines
-    looks = [(each.get_color(), each.get_linestyle()) for each in drawn]
-    assert looks == [(COLOURS[0], "-"), (COLOURS[0], "--"), (grey, "-")]
-
-
-def test_dots_have_the_colours_of_what_they_are():
-    rows = dict.fromkeys(("Q, real", "Q, not"), ([0.5, 0.6], -0.2, 0.3))
-    roles = {"Q, real": "query"}
-    dots = plots.dots_with_intervals(rows, unit="u", roles=roles, **WORDS).axes.lines[1:]
-    assert [each.get_color() for each in dots] == [theme.ROLES["query"].light, COLOURS[0]]
-
-
-def test_seeds_are_one_colour_in_several_lines():
-    names = ("seed 0, 0.3 → 1.4", "seed 1, 0.5 → 1.1", "seed 2, 0.3 → 1.4", "one layer")
-    drawn = plots.curves(dict.fromkeys(names, ([1, 2], [3, 1])), x="d", y="nats", **WORDS)
-    looks = [(line.get_color(), line.get_linestyle()) for line in drawn.axes.lines]
-    assert [colour for colour, _ in looks] == [COLOURS[0]] * 3 + [COLOURS[1]]
-    assert len({*looks}) == 4
 
 
 def test_kinds_in_several_seeds_are_named_where_they_end_and_seeds_once():
@@ -165,30 +135,12 @@ def test_kinds_in_several_seeds_are_named_where_they_end_and_seeds_once():
     assert (ends["notes"], ends["search"]) == (1.0, 0.5)
 
 
-def test_a_curve_beside_kinds_in_several_seeds_has_no_line_of_a_seed():
-    seeds = {f"seed {k}, {kind}": ([1, 2], [k, 3]) for kind in "ab" for k in range(3)}
-    lines = seeds | {"a law": ([1, 2], [1, 2])}
-    plot = plots.curves(lines, x="d", y="n", compared=["a law"], **WORDS)
-    *_, law = plot.axes.lines[:7]
-    assert (law.get_linestyle(), law.get_color()) == (":", theme.ROLES["muted"].light)
-    assert words(plot.svg).count("seed 0") == words(plot.svg).count("a law") == 1
-
-
 def test_the_largest_of_each_column_has_a_frame():
     plot = plots.matrix(
         [[2, 0], [1, 3], [0, 1]], rows="o", cols="s", unit="u", framed=True, **WORDS
     )
     frames = [each for each in plot.axes.patches if not each.get_fill()]
     assert [each.get_xy() for each in frames] == [(-0.5, -0.5), (0.5, 0.5)]
-
-
-def test_a_level_of_bars_lies_over_them():
-    plot = plots.bars({"ours": 2.0, "other": 1.0}, unit="nats", baseline=("floor", 0.7), **WORDS)
-    for figure in plot.figures:
-        (axes,) = figure.axes
-        (line,) = axes.lines
-        assert [*line.get_xdata()] == [0.7, 0.7]
-        assert line.get_zorder() > max(bar.get_zorder() for bar in axes.patches)
 
 
 def test_places_of_a_matrix_are_whole_numbers():
@@ -232,21 +184,6 @@ def test_dumbbells_may_have_another_axis_a_level_and_gaps():
     assert of_rows == [theme.ROLES["ink"].light, theme.ROLES["second"].light]
     with pytest.raises(ValueError, match=r'"one" must have .* above 0'):
         plots.dumbbells({"one": {"a": 0.0}}, unit="place", axis="log", **WORDS)
-
-
-def test_an_interval_of_chance_is_hatched():
-    rows = {"keys": ([0.5, 0.6], -0.2, 0.3)}
-    for null, hatch in ((True, "/////"), (False, None)):
-        plot = plots.dots_with_intervals(rows, unit="share", null=null, **WORDS)
-        (bar,) = plot.axes.patches
-        assert (bar.get_hatch(), bar.get_x()) == (hatch, -0.2)
-
-
-def test_a_place_may_be_a_stretch():
-    plot = plots.curves({"a": ([1, 9], [3, 1])}, x="d", y="y", places={"forms": (2, 4)}, **WORDS)
-    assert (plot.record.numbers["forms, place: x"], plot.record.numbers["forms, end: x"]) == (2, 4)
-    (shaded,) = plot.axes.patches
-    assert (shaded.get_x(), shaded.get_width()) == (2, 2)
 
 
 def test_labels_must_fit():

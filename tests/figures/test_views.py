@@ -33,7 +33,6 @@ def every_view():
     return [
         views.attention(TOKENS, pattern(2, 3, torch.Generator().manual_seed(1)), **WORDS),
         views.tokens(TOKENS, [0.5, float("nan"), -1.0], unit="nats", **WORDS),
-        views.filtered([{"head": "0.1", "source": "␣a", "strength": 1.5}], by="head", **WORDS),
         views.head_circuits({"0.0": (np.eye(9), -np.eye(9))}, "abcdefghi", [2], **WORDS),
     ]
 

@@ -182,22 +182,6 @@ def test_values_are_said_and_one_colour_is_one_value_whichever_row_is_shown(save
     assert colours[0] == colours[1]
 
 
-def test_a_table_opens_where_it_is_asked_to_and_can_be_narrowed(saved):
-    rows = [
-        {"head": f"0.{k % 2}", "source": f"␣s{k}", "destination": "␣in the", "strength": 1.0 * k}
-        for k in range(6)
-    ]
-    page = saved(views.filtered(rows, by="head", first="0.1", label="Trigrams"))
-    shown = page.locator("tbody tr:visible")
-    expect(shown).to_have_count(3)
-    page.get_by_label("Token contains").fill(" s3")
-    expect(shown).to_have_count(1)
-    expect(page.locator(".cv-say")).to_have_text("1 of 6 rows")
-    page.get_by_label("Token contains").fill("")
-    page.get_by_label("Head").select_option("every head")
-    expect(shown).to_have_count(6)
-
-
 def test_a_point_says_its_name_under_the_pointer_and_under_a_finger(drawn, phone, tmp_path):
     chart = charts.scatter([1, 2], [2, 1], labels=["0.0", "1.11"], x="a", y="b", **SEEN)
     page, point = drawn(chart), ".hc-live svg .mark-symbol path"

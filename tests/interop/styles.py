@@ -57,6 +57,23 @@ def runs(tokens, layers, last):
     return forward
 
 
+def reads(norm, qkv, out, n=H):
+    """A layer that reads through a norm and has a function for queries, keys and values at once."""
+    return lambda x: out(mixed(*qkv(norm(x)), n))
+
+
+def each(*matrices):
+    return lambda x: [W(x) for W in matrices]
+
+
+def bare_of_norm(x):
+    return x
+
+
+def logits(norm, U, b=0):
+    return lambda x: norm(x) @ U.T + b
+
+
 def heads(x, n=H):
     return x.unflatten(-1, (n, -1)).transpose(1, 2)
 
@@ -104,8 +121,7 @@ def nanogpt(a):
         norm, qkv = a.layer_norm(at + "ln_1"), a.linear(at + "attn.c_attn", 3 * D, D)
         out = a.linear(at + "attn.c_proj", D, D)
         a.state[at + "attn.bias"] = torch.ones(C, C).tril().view(1, 1, C, C)
-        layers.append(lambda x, f=(norm, qkv, out): f[2](mixed(*f[1](f[0](x)).split(D, dim=2))))
-    norm = a.layer_norm("transformer.ln_f")
+        layers.append(reads(norm, lambda y, W=qkv: W(y).split(D, dim=2), out))
     U = a.state["lm_head.weight"] = a.state["transformer.wte.weight"]
     config = {
         "n_head": H,
@@ -115,74 +131,69 @@ def nanogpt(a):
         "n_layer": N,
         "bias": True,
     }
-    return runs(tokens, layers, lambda x: norm(x) @ U.T), config, {}
+    return runs(tokens, layers, logits(a.layer_norm("transformer.ln_f"), U)), config, {}
 
 
 def lecture(a):
     """One module a head, after Karpathy's lecture, without its MLPs."""
     tokens, layers = a.added("token_embedding_table.weight", "position_embedding_table.weight"), []
     for i in range(N):
-        each = []
+        of = []
         for h in range(H):
             at = f"blocks.{i}.sa.heads.{h}."
-            each.append([a.linear(at + x, E, D, bias=False) for x in ("query", "key", "value")])
+            of.append(each(*(a.linear(at + x, E, D, False) for x in ("query", "key", "value"))))
             a.state[at + "tril"] = torch.ones(C, C).tril()
         norm, out = a.layer_norm(f"blocks.{i}.ln1"), a.linear(f"blocks.{i}.sa.proj", D, D)
-
-        def layer(x, each=each, norm=norm, out=out):
-            return out(torch.cat([attend(*(W(norm(x)) for W in one)) for one in each], -1))
-
-        layers.append(layer)
+        layers.append(
+            lambda x, of=of, norm=norm, out=out: out(
+                torch.cat([attend(*h(norm(x))) for h in of], -1)
+            )
+        )
     norm, head = a.layer_norm("ln_f"), a.linear("lm_head", V, D)
     return runs(tokens, layers, lambda x: head(norm(x))), {"n_layer": N}, {}
 
 
 def raschka(a):
     """After *Build a Large Language Model (From Scratch)*, chapter 4, without its MLPs."""
-    tokens, layers = a.added("tok_emb.weight", "pos_emb.weight"), []
+    tokens, layers, gain = a.added("tok_emb.weight", "pos_emb.weight"), [], ("scale", "shift")
     for i in range(N):
-        at, gain = f"trf_blocks.{i}.", ("scale", "shift")
+        at = f"trf_blocks.{i}."
         qkv = [a.linear(f"{at}att.W_{x}", D, D, bias=False) for x in ("query", "key", "value")]
         out, norm = a.linear(at + "att.out_proj", D, D), a.layer_norm(at + "norm1", *gain)
         a.state[at + "att.mask"] = torch.ones(C, C).triu(1)
-        layers.append(lambda x, f=(out, norm), qkv=qkv: f[0](mixed(*(W(f[1](x)) for W in qkv))))
-    norm, U = a.layer_norm("final_norm", *gain), a("out_head.weight", V, D)
+        layers.append(reads(norm, each(*qkv), out))
     config = {"vocab_size": V, "context_length": C, "emb_dim": D, "n_heads": H, "n_layers": N,
               "drop_rate": 0.1, "qkv_bias": False, "eps": 1e-5}  # fmt: skip
-    return runs(tokens, layers, lambda x: norm(x) @ U.T), config, {}
+    last = logits(a.layer_norm("final_norm", *gain), a("out_head.weight", V, D))
+    return runs(tokens, layers, last), config, {}
 
 
 def in_words(a):
     """Layers that have words in place of numbers, so that each part of each is named."""
     tokens, layers, names = a.added("words", "places"), [], {}
+    parts = ("ask", "offer", "give", "back")
     for i, word in enumerate(("first", "second")):
-        q, k, v, o = (
-            a.linear(f"{word}.{x}", D, D, bias=False) for x in ("ask", "offer", "give", "back")
-        )
-        layers.append(lambda x, q=q, k=k, v=v, o=o: o(mixed(q(x), k(x), v(x))))
-        for W, x in zip("QKVO", ("ask", "offer", "give", "back"), strict=True):
+        *qkv, out = (a.linear(f"{word}.{x}", D, D, bias=False) for x in parts)
+        layers.append(reads(bare_of_norm, each(*qkv), out))
+        for W, x in zip("QKVO", parts, strict=True):
             names[attention(W).format(layer=i)] = f"{word}.{x}.weight"
-    U = a("out", V, D)
-    return runs(tokens, layers, lambda x: x @ U.T), PLAIN, names
+    return runs(tokens, layers, logits(bare_of_norm, a("out", V, D))), PLAIN, names
 
 
 def transposed(a):
     """As in GPT-2 of Hugging Face: every matrix of the layers is [in, out]."""
+
+    def conv1d(name, n_out):
+        W, b = a(name + ".weight", D, n_out), a(name + ".bias", n_out)
+        return lambda x: x @ W + b
+
     tokens, layers = a.added("wte.weight", "wpe.weight"), []
     for i in range(N):
-        at = f"h.{i}."
-        norm = a.layer_norm(at + "ln_1")
-        W, b = a(at + "attn.c_attn.weight", D, 3 * D), a(at + "attn.c_attn.bias", 3 * D)
-        O, c = a(at + "attn.c_proj.weight", D, D), a(at + "attn.c_proj.bias", D)
-        layers.append(
-            lambda x, n=norm, W=W, b=b, O=O, c=c: mixed(*(n(x) @ W + b).chunk(3, -1)) @ O + c
-        )
-    norm, U = a.layer_norm("ln_f"), a.state["wte.weight"]
-    return (
-        runs(tokens, layers, lambda x: norm(x) @ U.T),
-        {"n_head": H, "layer_norm_epsilon": 1e-5},
-        {},
-    )
+        qkv, out = conv1d(f"h.{i}.attn.c_attn", 3 * D), conv1d(f"h.{i}.attn.c_proj", D)
+        norm = a.layer_norm(f"h.{i}.ln_1")
+        layers.append(reads(norm, lambda y, W=qkv: W(y).chunk(3, -1), out))
+    config = {"n_head": H, "layer_norm_epsilon": 1e-5}
+    return runs(tokens, layers, logits(a.layer_norm("ln_f"), a.state["wte.weight"])), config, {}
 
 
 def bare(a):
@@ -209,26 +220,22 @@ def bare_square(a):
     for i in range(N):
         q, k, v, o = (a(f"W_{x}.{i}", D, D) for x in "qkvo")
         layers.append(lambda x, q=q, k=k, v=v, o=o: mixed(x @ q, x @ k, x @ v) @ o)
-    U = a("unembedding", D, V)
     names = {attention(x.upper()): f"W_{x}.{{layer}} d_model (head d_head)" for x in "qkv"}
     names |= {attention("O"): "W_o.{layer} (head d_head) d_model"}
-    return runs(tokens, layers, lambda x: x @ U), PLAIN, names
+    return runs(tokens, layers, logits(bare_of_norm, a("unembedding", D, V).T)), PLAIN, names
 
 
 def by_number(a):
     """The numbers of layer and head at the end of each name."""
     tokens, layers = a.added("embed", "pos"), []
     for i in range(N):
-        each = [
-            [a(f"W_{x}_{i}_{h}", *((E, D) if x == "o" else (D, E))) for x in "qkvo"]
-            for h in range(H)
-        ]
+        of = [[a(f"W_{x}_{i}_{h}", D, E) for x in "qkv"] for h in range(H)]
+        W_O = torch.cat([a(f"W_o_{i}_{h}", E, D) for h in range(H)])
         layers.append(
-            lambda x, each=each: sum(attend(x @ q, x @ k, x @ v) @ o for q, k, v, o in each)
+            lambda x, of=of, W_O=W_O: torch.cat([attend(*(x @ W for W in h)) for h in of], -1) @ W_O
         )
-    U = a("unembed", D, V)
     names = {attention(x.upper()): f"W_{x}_{{layer}}_{{head}}" for x in "qkvo"}
-    return runs(tokens, layers, lambda x: x @ U), PLAIN, names
+    return runs(tokens, layers, logits(bare_of_norm, a("unembed", D, V).T)), PLAIN, names
 
 
 def multihead(a, **options):
@@ -266,11 +273,11 @@ def by_head(a, packing="(h k d)", line=BY_HEAD):
             return out(joined(attend(turned(q, False), turned(k, False), v)))
 
         layers.append(layer)
-    norm, U = a.layer_norm("gpt_neox.final_layer_norm"), a("embed_out.weight", V, D)
+    last = logits(a.layer_norm("gpt_neox.final_layer_norm"), a("embed_out.weight", V, D))
     config = {"num_attention_heads": H, "rotary_adjacent_pairs": False, "rotary_emb_base": 10000,
               "layer_norm_eps": 1e-5}  # fmt: skip
     names = {attention("QKV"): f"gpt_neox.layers.{{layer}}.attention.query_key_value.weight {line}"}
-    return runs(lambda t: W_E[t], layers, lambda x: norm(x) @ U.T), config, names
+    return runs(lambda t: W_E[t], layers, last), config, names
 
 
 def in_rows(a):
@@ -311,44 +318,14 @@ def phi(a):
     return llama(a, pack=True)
 
 
-def lens(a):
-    """TransformerLens's names and shapes, buffers and biases; norms without gains."""
-    tokens, layers = a.added("embed.W_E", "pos_embed.W_pos"), []
-    for i in range(N):
-        at = f"blocks.{i}.attn."
-        W = [(a(f"{at}W_{x}", H, D, E), a(f"{at}b_{x}", H, E)[:, None]) for x in "QKV"]
-        O, b = a(at + "W_O", H, E, D), a(at + "b_O", D)
-        a.state |= {
-            at + "mask": torch.ones(C, C).tril().bool(),
-            at + "IGNORE": torch.tensor(-torch.inf),
-        }
-
-        def layer(x, W=W, O=O, b=b):
-            y = F.layer_norm(x, (D,))
-            return torch.einsum("bhpe,hed->bpd", attend(*(of_heads(y, M) + c for M, c in W)), O) + b
-
-        layers.append(layer)
-    U, c = a("unembed.W_U", D, V), a("unembed.b_U", V)
-    config = {"n_layers": N, "n_heads": H, "d_model": D, "d_head": E, "n_ctx": C, "d_vocab": V, "attn_only": True,
-              "normalization_type": "LNPre", "positional_embedding_type": "standard", "eps": 1e-5}  # fmt: skip
-    return runs(tokens, layers, lambda x: F.layer_norm(x, (D,)) @ U + c), config, {}
-
-
 def one_layer(a):
     """No number in any name, no position, three letters in another order, packed in rows; wide heads."""
     W_E, head = a("lookup.weight", V, D), a.linear("to_logits", V, D)
     kqv, out = a.linear("mix.kqv", 72, D), a.linear("mix.combine", D, 24, bias=False)
-
-    def layer(x):
-        k, q, v = kqv(x).chunk(3, -1)
-        return out(mixed(q, k, v, 2))
-
+    layer = reads(bare_of_norm, lambda x: [kqv(x).chunk(3, -1)[i] for i in (1, 0, 2)], out, 2)
     config = {"heads": 2, "normalization_type": None, "positional_embedding_type": "none"}
-    return (
-        runs(lambda t: W_E[t], [layer], head),
-        config,
-        {attention("KQV"): f"mix.kqv.weight {BY_ROWS}"},
-    )
+    names = {attention("KQV"): f"mix.kqv.weight {BY_ROWS}"}
+    return runs(lambda t: W_E[t], [layer], head), config, names
 
 
 def numbered(a):
@@ -357,17 +334,10 @@ def numbered(a):
     for i in (1, 2):
         q, kv = a.linear(f"attn{i}.q", 20, D), a.linear(f"attn{i}.kv", 40, D)
         out, norm = a.linear(f"attn{i}.out", D, 20), a.layer_norm(f"norm{i}")
-        layers.append(
-            lambda x, q=q, kv=kv, out=out, norm=norm: out(
-                mixed(q(norm(x)), *kv(norm(x)).chunk(2, -1))
-            )
-        )
+        layers.append(reads(norm, lambda y, q=q, kv=kv: (q(y), *kv(y).chunk(2, -1)), out))
     config = {"n_head": H, "norm_first": True, "eps": 1e-5}
-    return (
-        runs(tokens, layers, a.linear("readout", V, D)),
-        config,
-        {attention("KV"): f"attn{{layer}}.kv.weight {BY_ROWS}"},
-    )
+    names = {attention("KV"): f"attn{{layer}}.kv.weight {BY_ROWS}"}
+    return runs(tokens, layers, a.linear("readout", V, D)), config, names
 
 
 def kernels(a):
@@ -410,7 +380,7 @@ def stacked(a):
 
 
 STYLES = [nanogpt, lecture, raschka, in_words, transposed, bare, bare_square, by_number, multihead, by_head,
-          in_rows, innermost, llama, phi, lens, one_layer, numbered, kernels, stacked]  # fmt: skip
+          in_rows, innermost, llama, phi, one_layer, numbered, kernels, stacked]  # fmt: skip
 
 
 def written(style, seed=0):

@@ -156,7 +156,7 @@ ODD = {
     "types": ({"token_type.weight": (2, D)}, "several tensors are W_E|nothing tells"),
     "values of tokens": ({"value_embeds.weight": (V, D)}, "several tensors are W_E"),
     "distances": ({"trf_blocks.{}.att.rel_bias": (H, C, C)}, "W_O for sure"),
-    "angles": ({"rotary.inv_freq": (2,)}, "angles of rotary positions.* but positions are 'standard'"),
+    "angles": ({"rotary.inv_freq": (2,)}, "'standard' but the weights have .*inv_freq"),
     "a key more": ({"trf_blocks.{}.att.bias_k": (1, 1, D)}, "bias_k .*nothing tells"),
     "a mask of weights": ({"trf_blocks.{}.att.local_mask": (C, C)}, "not the one with which"),
     "MLPs": ({"trf_blocks.{}.fc1.weight": (64, D), "trf_blocks.{}.fc2.weight": (D, 64)}, r"(?s)MLPs, .*repeats.predictions"),
@@ -172,6 +172,12 @@ def test_what_no_model_here_has_is_refused(case):
     for name, shape in extra.items():
         state |= {name.format(i): torch.randn(shape) for i in range(N)}
     refused(said, state, config)
+
+
+def test_a_weight_that_nothing_would_read_is_refused():
+    state, _, config, _ = written(styles.raschka)
+    del state["final_norm.scale"]
+    refused(r"nothing reads \['ln_final.b'\]", state, config | {"norm_first": True})
 
 
 @pytest.mark.parametrize("mask", [torch.ones(C, C), torch.ones(C, C).triu(-2).tril()])

@@ -67,3 +67,12 @@ def test_evaluating_is_the_loss_of_all_windows_at_once(model):
     loss = cross_entropy.evaluate(model, STREAM, 9)
     assert loss.dtype == torch.float64
     torch.testing.assert_close(loss, cross_entropy.per_token(model(inputs), targets))
+
+
+def test_the_loss_of_streams_is_that_of_their_logits(model, tokens, monkeypatch):
+    monkeypatch.setattr(cross_entropy, "LOGITS", 50)
+    x, targets = model.stream(tokens), tokens.roll(-1, dims=1)
+    whole = cross_entropy.per_token(model.unembed(x), targets)
+    torch.testing.assert_close(cross_entropy.of_streams(model, x, targets), whole)
+    rows = cross_entropy.of_streams(model, x.flatten(0, 1), targets.flatten())
+    torch.testing.assert_close(rows, whole.flatten())

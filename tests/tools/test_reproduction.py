@@ -46,10 +46,6 @@ def executed(checkout, monkeypatch):
     """Lets chapter x have put something out; returns its checkout."""
     root = checkout("x", "1")
     (root / "data/text").write_text("text")
-    model = {"n_layers": 1, "n_heads": 2, "d_head": 3, "d_model": 6, "n_vocab": 4096, "n_ctx": 9}
-    config = {"model": model | {"d_mlp": 0}, "provenance": {"tokens": 8_200_000}}
-    lines = [f"[{table}]\n" + "".join(f"{k} = {v}\n" for k, v in row.items()) for table, row in config.items()]  # fmt: skip
-    (root / "data/models/m/config.toml").write_text("".join(lines))
     monkeypatch.setattr(controls, "renewed", lambda *, everything: iter([{}]))
     recorded.read.cache_clear()
     recorded.write({})
@@ -90,8 +86,7 @@ def test_what_agrees_is_said_in_one_line_and_what_differs_is_listed(executed, mo
     root = executed(chapter())
     monkeypatch.setattr(notebooks, "execute", lambda names: pytest.fail(f"executed {names}"))
     cli.main(["reproduce"])
-    said = capsys.readouterr().out
-    assert said.startswith("written: ") and "3 claims, 1 figures and tables, 1 checks" in said
+    assert capsys.readouterr().out.startswith("written: ")
     committed = (root / manifest.COMMITTED).read_bytes()
     executed(chapter(loss=1.26, mean=0.5004))  # one unit of the last place, part of an interval
     cli.main(["reproduce"])
@@ -111,12 +106,12 @@ def test_what_agrees_is_said_in_one_line_and_what_differs_is_listed(executed, mo
         "x: Losses: loss: 1.25 was committed, 1.27 came out; may differ by 0.01",
         "x: s: text: # was committed, much came out; must be the same",
     ]
-    assert last.startswith("differences beyond tolerance: 5, among 3 files, 3 claims, ")
+    assert last == "differences beyond tolerance: 5"
     assert (root / manifest.COMMITTED).read_bytes() == committed
     cli.main(["reproduce", "--write"])
     cli.main(["reproduce"])
 
-    (root / manifest.COMMITTED).write_text('{"files": {}, "models": {}, "claims": 1}')
+    (root / manifest.COMMITTED).write_text('{"files": {}, "claims": 1}')
     with pytest.raises(files.UserError, match=r"manifest\.json is not a manifest"):
         reproduction.reproduce(root)
 
@@ -128,7 +123,6 @@ def test_the_manifest_says_what_it_was_computed_from(executed, checkout, monkeyp
     assert found["files"][config] == files.sha256(root / config)
     assert found["files"]["text, small train"] == files.sha256(root / "data/text")
     assert found["machine"]["minutes for all chapters"] == 1.5 and "torch" in found["versions"]
-    assert found["models"]["m"]["seeds"] == ["m"]
     assert [*found["claims"]["second"]["controls"]] == ["null"], "one not to be had is left out"
     assert found["claims"]["far"] == {"kind": "trained", "verdict": "not testable here"}
     of_chapter = found["chapters"]["x"]
@@ -147,9 +141,7 @@ CLAIM = {"kind": "trained", "why": "2 of 3 seeds", "seeds": {"m": ESTIMATE | {"t
 def whole(**parts):
     """A manifest with one figure that holds this."""
     chapters = {"c": {"seconds": 1, "figures": {"f": parts}, "checks": {}}}
-    return copy.deepcopy(
-        {"chapters": chapters, "claims": {"k": CLAIM}, "models": {}, "files": {"a": "1"}}
-    )
+    return copy.deepcopy({"chapters": chapters, "claims": {"k": CLAIM}, "files": {"a": "1"}})
 
 
 def n_differences(was, now):

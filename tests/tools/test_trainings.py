@@ -161,18 +161,6 @@ def test_every_training_of_the_plan_has_its_line_and_they_are_in_its_order():
     assert {*trainings.why()} == {training.choices.name for training in planned}
 
 
-def test_runs_of_other_batches_have_the_schedule_of_the_base_in_tokens():
-    found = {training.choices.name: training.training for training in runner.planned()}
-    base = found["base"]
-    for batch in (4, 8, 32):
-        other, by_root = found[f"batch {batch}"], found[f"batch {batch}, rate by the root"]
-        for key in ("steps", "warmup_steps", "blind_steps"):
-            assert getattr(other, key) * batch == getattr(base, key) * base.batch, (key, batch)
-        root = (batch / base.batch) ** 0.5
-        for key in ("lr_embed", "lr_attention"):
-            assert getattr(by_root, key) == pytest.approx(root * getattr(base, key), rel=1e-3)
-
-
 def test_usual_sinusoids_begin_at_one_radian_per_token_and_are_as_long_as_ours():
     W_P = runner.usual_sinusoids(600, 64)
     assert W_P[1, 0] == pytest.approx(2**0.5 * math.sin(1)) and W_P[1, 1] > W_P[2, 1]

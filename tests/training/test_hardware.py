@@ -42,49 +42,6 @@ def test_without_bfloat16_muon_steps_alike_up_to_its_rounding(generator):
     assert not torch.equal(in_float32, in_float32.bfloat16().float())
 
 
-LINKED = """CppCompileError: C++ compile error
-
-Command:
-g++ main.cpp -I/my book/torch/include -o main.so -ltorch -L/my book/torch/lib
-
-Output:
-{}
-
-Set TORCHDYNAMO_VERBOSE=1 for the internal stack trace
-"""
-NOT_FOUND = "/usr/bin/ld: cannot find -ltorch: No such file or directory"
-
-
-@pytest.mark.parametrize(
-    ("output", "reason"),
-    [
-        (f"{NOT_FOUND}\ncollect2: error: ld returned 1 exit status", NOT_FOUND),
-        (
-            "ld: warning: directory not found for option '-Lbook/torch/lib'\nld: library 'torch' not "
-            "found\nclang++: error: linker command failed with exit code 1 (use -v to see it)",
-            "ld: library 'torch' not found",
-        ),
-        ("a.h:1:9: fatal error: Python.h: No such file\ncompilation terminated.",
-         "a.h:1:9: fatal error: Python.h: No such file"),
-        ("clang++: error: no such file or directory: 'book/torch/include'",
-         "clang++: error: no such file or directory: 'book/torch/include'"),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("folder", ["/mybook/torch", "/my book/torch"])
-def test_the_line_that_says_why_nothing_compiles_is_shown_and_a_blank_in_the_path_is_named(
-    monkeypatch, caplog, output, reason, folder
-):
-    def fails(function):
-        raise RuntimeError(LINKED.format(output))
-
-    monkeypatch.setattr(torch, "compile", fails)
-    monkeypatch.setattr(torch, "__file__", f"{folder}/__init__.py")
-    assert not hardware.compiles(torch.device("cpu"))
-    said = caplog.messages[0]
-    assert said.startswith(f"slower without torch.compile: {reason}")
-    assert ("/my book/torch has a blank" in said and "without one" in said) == (" " in folder)
-
-
 SCRIPT = """
 import sys
 sys.path[:0] = {tests!r}
@@ -111,5 +68,4 @@ def test_a_compiler_that_does_not_work_is_not_needed(tmp_path):
         [sys.executable, "-c", script], capture_output=True, text=True, env=os.environ | place
     )
     assert result.returncode == 0, result.stderr
-    said = [line for line in result.stderr.splitlines() if "torch.compile" in line]
-    assert len(said) == 1 and said[0].startswith("slower without torch.compile: ")
+    assert result.stderr.count("slower without torch.compile: ") == 1

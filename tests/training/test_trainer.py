@@ -1,8 +1,5 @@
 import copy
 import dataclasses
-import subprocess
-import sys
-from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -86,35 +83,6 @@ def test_the_schedule_warms_up_holds_and_falls_to_nothing():
     assert values[0] == pytest.approx(0.1)
     assert values[10:50] == [1.0] * 40
     assert values[75] == pytest.approx(0.5) and values[99] == pytest.approx(0.02)
-
-
-SCRIPT = """
-import sys, torch
-torch.Tensor.bfloat16 = torch.Tensor.double
-sys.path[:0] = {tests!r}
-import test_trainer as t
-run = t.trainer(plan=t.WHOLE)
-list(run.run())
-if run.accelerator.is_main_process:
-    torch.save((run.accelerator.num_processes, t.weights(run)), {out!r})
-"""
-
-
-def test_two_processes_train_to_the_same_weights_as_one(tmp_path, monkeypatch):
-    """Muon orthogonalises in bf16, which makes much of the last bit of a sum: here in float64."""
-    monkeypatch.setattr(torch.Tensor, "bfloat16", torch.Tensor.double)
-    out, script = str(tmp_path / "weights.pt"), tmp_path / "run.py"
-    script.write_text(
-        SCRIPT.format(tests=[str(Path(__file__).parent), str(Path(__file__).parents[1])], out=out)
-    )
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    result = subprocess.run([*launch, str(script)], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    n_processes, theirs = torch.load(out)
-    assert n_processes == 2
-    one = trainer(plan=WHOLE)
-    list(one.run())
-    torch.testing.assert_close(theirs, weights(one), rtol=0, atol=1e-6)
 
 
 def test_mixed_precision_is_near_and_leaves_a_model_that_computes_in_float32():

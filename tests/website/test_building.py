@@ -1,5 +1,6 @@
 """A build takes the place of the last good book at its end, or leaves it as it was."""
 
+import os
 import sys
 
 import pytest
@@ -72,6 +73,23 @@ def test_a_build_that_fails_leaves_the_good_book_and_forgets_what_it_read(writte
     with pytest.raises(ZeroDivisionError):
         building.build()
     assert (html / "index.html").read_text() == "two, read now"
+
+
+def test_a_build_stopped_between_the_two_moves_leaves_the_good_book_to_the_next(
+    written, monkeypatch
+):
+    html = written("one")
+    building.build()
+    written("two")
+    moves = iter([os.replace, lambda *_: 1 / 0])
+    with monkeypatch.context() as stopped, pytest.raises(ZeroDivisionError):
+        stopped.setattr(building.os, "replace", lambda *paths: next(moves)(*paths))
+        building.build()
+    assert not html.exists()
+    monkeypatch.setattr(building, "_run", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        building.build()
+    assert (html / "index.html").read_text() == "one, read now"
 
 
 def test_the_second_of_two_builds_at_once_says_so_and_touches_nothing(written):

@@ -53,15 +53,6 @@ def test_a_page_may_have_the_stage_in_a_state_of_its_own():
         assert said in node.astext()
 
 
-def test_a_figure_is_led_to_and_its_picture_lies_beside_the_pages(tmp_path):
-    figures = cross_references.figures(notebook(BARS, VIEW))
-    for shown, found, ending in zip((BARS, VIEW), figures, ("svg", "png"), strict=True):
-        assert f'<figure id="{found.id}"' in shown._repr_mimebundle_()[0]["text/html"]
-        address = cross_references._write(tmp_path, "04-zero-figure", found)
-        assert address == f"_static/figures/04-zero-figure.{ending}"
-        assert (tmp_path / address).read_bytes() == found.picture
-
-
 @pytest.mark.parametrize("builder, layouts", [("html", 2), ("revealjs", 1)])
 def test_a_drawing_of_another_page_has_its_layout_for_phones_where_there_are_some(builder, layouts):
     drawn = drawings.load("induction")

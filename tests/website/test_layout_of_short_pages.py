@@ -101,19 +101,6 @@ def test_the_first_figure_is_at_work_soon_also_on_a_slow_machine(browser):
 
 
 @pytest.mark.browser
-def test_the_first_figure_is_light():
-    """At most 250 kB beside the theme, and no weights: what its cell put out, and the scripts that it needs."""
-    page = (HTML / "chapters" / f"{SHORT[0]}.html").read_text(encoding="utf-8")
-    start = page.index('<figure class="the-stage"')
-    figure = page[start : page.index("</figure>", start)]
-    assert "the-stage" in figure
-    scripts = sum(
-        (HTML / "_static" / "stage" / name).stat().st_size for name in ("page.js", "stage.css")
-    )
-    assert len(figure.encode()) + scripts < 250_000
-
-
-@pytest.mark.browser
 def test_a_figure_stands_beside_its_words_or_below_them_and_there_are_no_bars(browser):
     page = open_watched(browser, SHORT[1], (1440, 900))
     boxes = """() => [...document.querySelectorAll(".beside")].map((row) => {

@@ -18,22 +18,6 @@ PRINTED_IN_THE_DARK = ("seminar/handout", "chapters/03-attention-heads")
 """The theme's own boxes and tables, and views that scripts draw."""
 
 
-@pytest.mark.browser
-def test_figures_to_choose_from_are_printed_whatever_window_shows_them(watched):
-    """In a window of this width the first one had been printed as its title alone."""
-    watched.set_viewport_size({"width": 768, "height": 900})
-    watched.goto((HTML / "chapters" / "one-channel.html").as_uri(), wait_until="load")
-    ready(watched)
-    watched.emulate_media(media="print")
-    painted(watched)
-    heights = watched.eval_on_selector_all(
-        ".figure-choice > div:first-of-type",
-        "all => all.map((one) => Math.max(...[...one.querySelectorAll('svg')]"
-        ".map((svg) => svg.getBoundingClientRect().height)))",
-    )
-    assert heights and min(heights) > 200
-
-
 def in_both_themes(browser, name, take):
     """What is taken of a page that a reader in the light sees, and of one in the dark."""
     taken = []
@@ -61,16 +45,6 @@ def test_paper_is_the_same_whether_a_page_is_light_or_dark(browser, name):
 
     light, dark = in_both_themes(browser, name, paper)
     assert dark == light
-
-
-@pytest.mark.browser
-def test_no_tip_of_a_button_is_printed(watched):
-    watched.goto((HTML / "chapters/11-induction-heads.html").as_uri(), wait_until="load")
-    watched.locator(".secondary-toggle").hover()
-    tip = watched.locator(".tooltip")
-    tip.wait_for()
-    watched.emulate_media(media="print")
-    assert tip.is_hidden()
 
 
 @pytest.mark.browser

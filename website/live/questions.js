@@ -12,8 +12,8 @@ export function largest(values, n) {
     .slice(0, n);
 }
 
-// Direct logit attribution: what the embedding, and each head from each source, add at a position
-// to a token's logit less the mean of all logits. `direct` and `totals` together are that logit.
+// Direct logit attribution: what the embedding, and each head, add at a position to a token's logit less
+// the mean of all logits. `direct` and `totals` together are that logit.
 export function attribution(model, run, at, token) {
   const { n_layers, n_heads, d_model, d_head, n_vocab } = model.config;
   const { width } = model;
@@ -25,7 +25,6 @@ export function attribution(model, run, at, token) {
   });
   const direction = model.meanOutput.map((mean, k) => W_U[token * d_model + k] - mean);
   const totals = [];
-  const sources = [];
   for (let index = 0; index < n_layers * n_heads; index++) {
     const layer = Math.floor(index / n_heads);
     const left = (index % n_heads) * d_head;
@@ -35,15 +34,9 @@ export function attribution(model, run, at, token) {
       columns: d_head,
       wide: width,
     });
-    const share = run.off.has(index) ? null : run.patterns[index][at];
     totals.push(dot(run.z[layer], at * width + left, read, 0, d_head));
-    sources.push(
-      Float32Array.from({ length: run.ids.length }, (_, j) =>
-        share && j <= at ? share[j] * dot(run.V[layer], j * width + left, read, 0, d_head) : 0,
-      ),
-    );
   }
-  return { direct: dot(model.embedding(run.ids[at]), 0, direction, 0, d_model), totals, sources };
+  return { direct: dot(model.embedding(run.ids[at]), 0, direction, 0, d_model), totals };
 }
 
 // The OV circuit of a head, W_U W_OV W_E, for one token as the source: what each token's logit gains, less

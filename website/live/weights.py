@@ -3,7 +3,6 @@
 import base64
 import dataclasses
 import json
-import string
 from collections.abc import Iterable
 from typing import Any
 
@@ -61,10 +60,9 @@ def hunt(hunted: Hunt) -> str:
 
 
 def hunts(seeds: Iterable[int]) -> str:
-    """JSON of what the page of hunts knows before it has one: the rule, levels and seeds, labels."""
-    labels = ["·", *string.ascii_lowercase[: circuit_hunt.N_VOCAB - 1]]
+    """JSON of what the page of hunts knows before it has one: the rule, levels and seeds."""
     rule = {"share": circuit_hunt.SHARE, "levels": circuit_hunt.LEVELS, "seeds": [*seeds]}
-    return files.as_json({"models": {}, "vocabulary": {"labels": labels}, "hunts": rule})
+    return files.as_json({"models": {}, "hunts": rule})
 
 
 def vocabulary() -> str:

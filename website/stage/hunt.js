@@ -3,7 +3,7 @@
 import source from "worker";
 import { between, named } from "../live/marking.js";
 import { asking, fetched, latest } from "../live/models.js";
-import { h, listed, svg, toggled } from "./parts.js";
+import { bar, button, choice, group, h, listed, svg, toggled } from "./parts.js";
 import { noteTaker } from "./shown.js";
 import { Strip } from "./strip.js";
 
@@ -41,7 +41,6 @@ class Hunt {
     this.costs = h("div", { class: "costs" });
     this.mine = h("div", { class: "mine" });
     this.past = h("ol", { class: "past" });
-    const button = (text, click) => h("button", { type: "button", click }, text);
     const ways = h(
       "p",
       { class: "ways-out" },
@@ -97,14 +96,9 @@ class Hunt {
   }
 
   fillTop() {
-    const choose = (text, on, change) =>
-      h("button", { type: "button", "aria-pressed": String(on), click: change }, text);
     const level = Object.entries(levels).map(([one, title]) => {
-      const made = choose(one, one === this.level, () =>
-        this.start({ level: one, seed: this.seed }),
-      );
-      made.title = title;
-      return made;
+      const start = () => this.start({ level: one, seed: this.seed });
+      return choice(one, one === this.level, start, { title });
     });
     const other = seeds[(seeds.indexOf(this.seed) + 1) % seeds.length];
     const next = (this.line + 1) % this.lines.tokens.length;
@@ -113,25 +107,18 @@ class Hunt {
       this.change({ ...this.state, at: null });
     };
     const focused = [...this.top.querySelectorAll("button")].indexOf(document.activeElement);
+    const another = () => this.start({ level: this.level, seed: other });
+    const said = (text) => h("span", {}, text);
+    const line = `Line ${this.line + 1} of ${this.lines.tokens.length}`;
     this.top.replaceChildren(
-      h(
-        "div",
-        { class: "choice", role: "group", "aria-label": "Level" },
-        h("span", {}, "Level"),
-        ...level,
-      ),
+      group("Level", { class: "choice" }, said("Level"), ...level),
       h(
         "div",
         { class: "choice" },
-        h("span", {}, levels[this.level]),
-        choose("Another such model", false, () => this.start({ level: this.level, seed: other })),
+        said(levels[this.level]),
+        button("Another such model", another),
       ),
-      h(
-        "div",
-        { class: "choice" },
-        h("span", {}, `Line ${this.line + 1} of ${this.lines.tokens.length}`),
-        choose("Next line", false, turn),
-      ),
+      h("div", { class: "choice" }, said(line), button("Next line", turn)),
     );
     this.top.querySelectorAll("button")[focused]?.focus();
   }
@@ -193,13 +180,7 @@ class Hunt {
       rows.push(["what I named, alone", this.alone]);
     const most = Math.max(...rows.map(([, nats]) => nats));
     const bars = rows.map(([name, nats]) =>
-      h(
-        "div",
-        { class: "row" },
-        h("b", {}, name),
-        h("i", { style: `--p: ${(100 * nats) / most}%` }),
-        h("span", {}, nats.toFixed(2)),
-      ),
+      h("div", { class: "row" }, ...bar(name, nats / most, nats.toFixed(2))),
     );
     const lost = (now - whole) / (nobody - whole);
     const said =
@@ -218,41 +199,21 @@ class Hunt {
   paintMine() {
     const { heads, edges } = this.answer;
     const focused = [...this.mine.querySelectorAll("button")].indexOf(document.activeElement);
-    const head = (index) => {
-      const made = h(
-        "button",
-        {
-          type: "button",
-          class: index < H ? "first" : "second",
-          "aria-pressed": String(heads.includes(index)),
-          click: () => this.turn("heads", index),
-        },
-        called(index),
-      );
-      made.setAttribute("aria-label", `I name head ${called(index)}`);
-      return made;
-    };
+    const head = (index) =>
+      choice(called(index), heads.includes(index), () => this.turn("heads", index), {
+        class: index < H ? "first" : "second",
+        "aria-label": `I name head ${called(index)}`,
+      });
     const row = (from) =>
       h("div", { class: "named" }, ...Array.from({ length: H }, (_, i) => head(from + i)));
     const possible = between(heads, H);
     const pairs = possible.filter(({ kind }) => kind === "K");
     const edge = (kind, { later, earlier }) => {
       const name = named({ kind, later, earlier });
-      const made = h(
-        "button",
-        {
-          type: "button",
-          class: INTO[kind],
-          "aria-pressed": String(edges.includes(name)),
-          click: () => this.turn("edges", name),
-        },
-        INTO[kind],
-      );
-      made.setAttribute(
-        "aria-label",
-        `${called(later)} reads ${called(earlier)} in its ${INTO[kind]}`,
-      );
-      return made;
+      return choice(INTO[kind], edges.includes(name), () => this.turn("edges", name), {
+        class: INTO[kind],
+        "aria-label": `${called(later)} reads ${called(earlier)} in its ${INTO[kind]}`,
+      });
     };
     const reads = pairs.map((pair) =>
       h(
@@ -331,13 +292,8 @@ class Hunt {
         .join(", "),
       ...words,
     ].join("; ");
-    this.past.append(
-      h(
-        "li",
-        { class: found.right ? "right" : "" },
-        `${found.right ? "✓" : "✗"} ${said}: ${found.because}`,
-      ),
-    );
+    const told = `${found.right ? "✓" : "✗"} ${said}: ${found.because}`;
+    this.past.append(h("li", { class: found.right ? "right" : "" }, told));
     this.say(`${found.right ? "✓ Right" : "✗ Not yet"}: ${found.because}.`, found.right);
     if (!found.right) return this.paint(false);
     this.won = answer;

@@ -1,6 +1,6 @@
 // The stage with a caret in it: any text, other models, and below it three panels: what comes next and who
 // wrote it, where heads look, and what a head's circuits say of a token alone.
-import { bare, h, listed, percent, roving, signed } from "./parts.js";
+import { bar, bare, button, choice, group, h, listed, percent, roving, signed } from "./parts.js";
 import { row, split } from "./shown.js";
 
 const MODELS = { two_layers: "two layers", one_layer: "one layer", zero_layers: "no layer" };
@@ -60,18 +60,9 @@ export class Live {
     const of = Array.isArray(options)
       ? options.map((one) => [String(one), String(one)])
       : Object.entries(options);
-    const button = ([value, text]) =>
-      h(
-        "button",
-        { type: "button", "data-value": value, click: () => this.change(change(value)) },
-        text,
-      );
-    return h(
-      "div",
-      { class: "choice", role: "group", "aria-label": name },
-      h("span", {}, name),
-      ...of.map(button),
-    );
+    const made = ([value, text]) =>
+      button(text, () => this.change(change(value)), { "data-value": value });
+    return group(name, { class: "choice" }, h("span", {}, name), ...of.map(made));
   }
 
   // --- typing -------------------------------------------------------------------------------------------
@@ -120,30 +111,15 @@ export class Live {
     const among = (label) => next.find((one) => one.label === label)?.label;
     this.token = among(this.token) ?? among(came) ?? next[0].label;
     const one = ({ label, p }) => {
-      const bar = h("i", { style: `--p: ${100 * p}%` });
-      const asked = () => {
+      const ask = () => {
         this.token = label;
         this.paintNext();
       };
-      return h(
-        "button",
-        {
-          type: "button",
-          class: "row",
-          "aria-pressed": String(label === this.token),
-          click: asked,
-        },
-        h("b", {}, label),
-        bar,
-        h("span", {}, percent(p)),
-        h("small", {}, label === came ? "came" : ""),
-      );
+      const made = choice("", label === this.token, ask, { class: "row" });
+      made.append(...bar(label, p, percent(p)), h("small", {}, label === came ? "came" : ""));
+      return made;
     };
-    const list = h(
-      "div",
-      { class: "rows", role: "group", "aria-label": "Likely next tokens" },
-      ...next.map(one),
-    );
+    const list = group("Likely next tokens", { class: "rows" }, ...next.map(one));
     const said = this.token;
     const writers = await this.stage.ask("writers", { label: said });
     if (result !== this.stage.result) return;
@@ -176,28 +152,12 @@ export class Live {
       const canvas = h("canvas", { width: tokens.length, height: tokens.length });
       picture(canvas, result, name);
       const choose = () => this.stage.choose(chosen === name ? null : name);
-      return h(
-        "button",
-        {
-          type: "button",
-          "aria-pressed": String(chosen === name),
-          "aria-label": `head ${name}`,
-          click: choose,
-        },
-        canvas,
-        name,
-      );
+      const made = choice(canvas, chosen === name, choose, { "aria-label": `head ${name}` });
+      made.append(name);
+      return made;
     };
-    const tiles = h(
-      "div",
-      {
-        class: "tiles",
-        style: `--across: ${H}`,
-        role: "group",
-        "aria-label": "Heads: press one to see its looks alone",
-      },
-      ...names.map(tile),
-    );
+    const label = "Heads: press one to see its looks alone";
+    const tiles = group(label, { class: "tiles", style: `--across: ${H}` }, ...names.map(tile));
     const looked = chosen && L > split(chosen)[0] ? Array.from(row(result, chosen, at)) : null;
     const most = looked
       ?.map((share, i) => [share, i])
@@ -274,9 +234,7 @@ function bars(all) {
     h(
       "div",
       { class: `row ${value < 0 ? "less" : "more"}` },
-      h("b", {}, name),
-      h("i", { style: `--p: ${(100 * Math.abs(value)) / most}%` }),
-      h("span", {}, signed(value)),
+      ...bar(name, Math.abs(value) / most, signed(value)),
     ),
   );
 }

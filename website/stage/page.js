@@ -7,7 +7,7 @@ import { follow } from "./follow.js";
 import { Live } from "./live.js";
 import { decide } from "./marks.js";
 import { bare, inOnePiece } from "./names.js";
-import { h, listed } from "./parts.js";
+import { button, group, h, listed } from "./parts.js";
 import { finders, isWhole, noteTaker, wholeOf } from "./shown.js";
 import { Strip } from "./strip.js";
 
@@ -85,26 +85,11 @@ class Stage {
       click: () => this.offer(),
       keydown: (event) => this.key(event),
     });
-    this.offered = h("div", {
-      class: "offered",
-      role: "group",
-      "aria-label": "Words that may stand here",
-    });
-    this.copy = h(
-      "button",
-      {
-        type: "button",
-        class: "plain",
-        title: "Copy as two lines of Python",
-        click: () => this.toClipboard(),
-      },
-      "Copy",
-    );
-    this.back = h(
-      "button",
-      { type: "button", class: "back", hidden: true, click: () => this.letFollow() },
-      "Follow the text",
-    );
+    this.offered = group("Words that may stand here", { class: "offered" });
+    const title = "Copy as two lines of Python";
+    this.copy = button("Copy", () => this.toClipboard(), { class: "plain", title });
+    const follows = () => this.letFollow();
+    this.back = button("Follow the text", follows, { class: "back", hidden: true });
     this.said = h("p", { class: "said", role: "status", "aria-live": "polite" });
     this.took = h("span", { class: "took" });
     this.moving = h("div", { class: "moving" });
@@ -114,7 +99,7 @@ class Stage {
       state: () => this.state,
     });
     const show = () => this.figure.toggleAttribute("data-heads");
-    const heads = h("button", { type: "button", class: "plain show-heads", click: show }, "Heads");
+    const heads = button("Heads", show, { class: "plain show-heads" });
     const code = h("div", { class: "code" }, this.input, heads, this.copy, this.back, this.offered);
     this.scrubber = h(
       "label",
@@ -225,7 +210,7 @@ class Stage {
   offer() {
     const { value, selectionStart: caret } = this.input;
     const words = document.activeElement === this.input ? complete(value, caret) : [];
-    const button = ({ word, from }) => {
+    const offer = ({ word, from }) => {
       const insert = () => {
         const rest = value
           .slice(caret)
@@ -235,9 +220,9 @@ class Stage {
         this.input.setSelectionRange(from + word.length, from + word.length);
         this.type();
       };
-      return h("button", { type: "button", click: insert }, word);
+      return button(word, insert);
     };
-    this.offered.replaceChildren(...words.map(button));
+    this.offered.replaceChildren(...words.map(offer));
   }
 
   async toClipboard() {

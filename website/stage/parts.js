@@ -1,6 +1,8 @@
 // Small pieces of the stage: elements, words, and keys.
 
-export { h } from "../live/parts.js";
+import { button, h } from "../live/parts.js";
+
+export { button, h } from "../live/parts.js";
 export { percent } from "./marks.js";
 export { bare, readable } from "./names.js";
 
@@ -11,6 +13,20 @@ export function svg(tag, attributes = {}) {
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   return made;
 }
+
+export const group = (name, attributes, ...children) =>
+  h("div", { role: "group", "aria-label": name, ...attributes }, ...children);
+
+// A button that is pressed or not.
+export const choice = (text, on, click, attributes = {}) =>
+  button(text, click, { "aria-pressed": String(on), ...attributes });
+
+// A row of a name, a bar for a share of one, and what it stands for.
+export const bar = (name, share, said) => [
+  h("b", {}, name),
+  h("i", { style: `--p: ${100 * share}%` }),
+  h("span", {}, said),
+];
 
 // A number of logits, with its sign.
 export const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(1)}`;

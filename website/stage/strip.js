@@ -1,7 +1,7 @@
 // The strip: the line with its notes, arcs, pieces and how likely they are, the grid of heads, and what one
 // head reads of the others. It draws what it is given, {state, result, whole, team, taker, opens}, and says
 // what a reader presses: `act` has change(state), peek(head) and stir().
-import { bare, h, percent, roving, signed, svg, toggled } from "./parts.js";
+import { bare, button, group, h, percent, roving, signed, svg, toggled } from "./parts.js";
 import { brought, drawn, looks, token as read, sentences, split } from "./shown.js";
 
 const INTO = ["queries", "keys", "values"];
@@ -18,10 +18,10 @@ export class Strip {
     this.carried = h("span", { class: "carried", "aria-hidden": "true", hidden: true });
     this.words = h("div", { class: "words-of-line" });
     const name = "The line, token by token: press one to look from there";
-    this.line = h("div", { class: "line", role: "group", "aria-label": name });
+    this.line = group(name, { class: "line" });
     this.line.append(this.arcs, this.words, this.tags, this.carried);
     const heads = "Heads: press one to switch it off";
-    this.heads = h("div", { class: "heads", role: "group", "aria-label": heads });
+    this.heads = group(heads, { class: "heads" });
     this.reads = h("div", { class: "reads", role: "group", hidden: true });
     this.reads.addEventListener("keydown", ({ key }) => key === "Escape" && this.close());
     this.beside = h("p", { class: "aside" });
@@ -66,8 +66,7 @@ export class Strip {
     const { pieces, begin, first } = this.given.result;
     const n = pieces.length;
     const inName = (from) => from > 0 && i >= from && i <= from + n;
-    const token = h("button", { class: "token", type: "button" }, read(this.given.result, i));
-    token.addEventListener("click", () => this.look(i));
+    const token = button(read(this.given.result, i), () => this.look(i), { class: "token" });
     const box = h("span", { class: "place" }, token);
     box.classList.toggle(
       "wide",
@@ -88,8 +87,8 @@ export class Strip {
 
   note(i) {
     const before = h("b", {}, read(this.given.result, i - 1));
-    const made = h("button", { class: "note", type: "button" }, "after ", before);
-    made.addEventListener("click", () => this.cutNotes());
+    const made = button("after ", () => this.cutNotes(), { class: "note" });
+    made.append(before);
     return made;
   }
 
@@ -264,13 +263,10 @@ export class Strip {
       );
       const { way, look } = here.at(-1);
       const rows = here.some((one) => one.way.rows);
-      const tag = h("button", {
+      const tag = button(said.join(rows ? "\n" : ", "), () => this.open(here[0].look.head), {
         class: `tag ${to ? (split(look.head)[0] ? "second" : "first") : "rests"}`,
-        type: "button",
+        title: `What ${look.head} reads of earlier heads`,
       });
-      tag.append(said.join(rows ? "\n" : ", "));
-      tag.title = `What ${look.head} reads of earlier heads`;
-      tag.addEventListener("click", () => this.open(here[0].look.head));
       return { tag, rows, x: way.top.x, y: Math.min(...here.map(({ way }) => way.top.y)) - 11 };
     });
     this.tags.replaceChildren(...made.map(({ tag }) => tag));
@@ -362,21 +358,18 @@ export class Strip {
   }
 
   head(name) {
-    const layer = split(name)[0];
-    const made = h("button", { type: "button", role: "switch", class: layer ? "second" : "first" });
-    made.dataset.name = name;
-    made.append(name);
-    made.setAttribute("aria-label", `head ${name}`);
-    made.title = `Press to switch head ${name} off or on; point at it to see where it looks`;
-    made.addEventListener("click", () => {
+    const turn = () => {
       const state = this.act.state();
       this.act.change({ ...state, off: toggled(state.off, name) });
+    };
+    return button(name, turn, {
+      role: "switch",
+      class: split(name)[0] ? "second" : "first",
+      "data-name": name,
+      "aria-label": `head ${name}`,
+      title: `Press to switch head ${name} off or on; point at it to see where it looks`,
+      pointerenter: ({ pointerType }) => pointerType === "mouse" && this.act.peek(name),
     });
-    made.addEventListener(
-      "pointerenter",
-      (event) => event.pointerType === "mouse" && this.act.peek(name),
-    );
-    return made;
   }
 
   // What stands below the line of code: the sum on the board; or what a head says of a token.
@@ -430,36 +423,22 @@ export class Strip {
       const cut = state.cuts.some(same);
       const others = state.cuts.filter((one) => !same(one));
       const cuts = cut ? others : [...others, { from, into, of }];
-      const made = h(
-        "button",
-        { type: "button", role: "switch", class: into, "aria-checked": String(!cut) },
-        from,
-      );
-      made.setAttribute("aria-label", `${of} reads ${from} in its ${into}`);
-      made.addEventListener("click", () => this.act.change({ ...state, cuts }));
-      return made;
+      return button(from, () => this.act.change({ ...state, cuts }), {
+        role: "switch",
+        class: into,
+        "aria-checked": String(!cut),
+        "aria-label": `${of} reads ${from} in its ${into}`,
+      });
     };
     const rows = INTO.flatMap((into) => [
       h("span", { class: into }, into),
       ...earlier.map((from) => cell(from, into)),
     ]);
-    const close = h(
-      "button",
-      { type: "button", class: "close", click: () => this.close() },
-      "Close",
-    );
+    const close = button("Close", () => this.close(), { class: "close" });
     this.reads.setAttribute("aria-label", `What ${of} reads of the first layer`);
     this.reads.style.setProperty("--across", result.H);
-    this.reads.replaceChildren(
-      h(
-        "p",
-        {},
-        h("b", {}, of),
-        " makes three things of what these heads wrote. Press one to cut it out.",
-      ),
-      ...rows,
-      close,
-    );
+    const said = " makes three things of what these heads wrote. Press one to cut it out.";
+    this.reads.replaceChildren(h("p", {}, h("b", {}, of), said), ...rows, close);
     this.reads.querySelectorAll("button")[focused]?.focus({ preventScroll: true });
   }
 

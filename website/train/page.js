@@ -285,4 +285,4 @@ build();
 begin();
 const redraw = new MutationObserver(() => last.every(Boolean) && show());
 redraw.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-Circuits.train = { state, records }; // for tests
+globalThis.Circuits = { train: { state, records } }; // for tests

@@ -1,4 +1,4 @@
-// What the page draws: curves over the steps of a training, and attention as squares.
+// Drawings of the page: curves over the steps of a training, and attention as squares.
 import { h } from "../live/parts.js";
 
 const [WIDE, HIGH, LEFT, BELOW, ABOVE] = [360, 180, 34, 24, 20];

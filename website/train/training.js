@@ -45,7 +45,7 @@ export function contexts(next, n_contexts) {
   });
 }
 
-// What all models are measured on, whatever their seed.
+// Contexts on which all models are measured, whatever their seed.
 export const probe = () => contexts(random(-1), 12);
 
 // The places after i's earlier copies, up to i itself.
@@ -84,7 +84,7 @@ export function zeros(weights) {
   return Object.fromEntries(Object.entries(weights).map(sized));
 }
 
-// One model that learns. The same seed gives every model the same text.
+// Training of one model. The same seed gives every model the same text.
 export class Training {
   constructor({ seed, n_layers, seen, shifted }) {
     this.model = new Model({ ...SHAPE, n_layers }, { Numbers: Float64Array, seen, shifted });
@@ -121,7 +121,7 @@ export class Training {
     }
   }
 
-  // What the model does on text that it never learns from. `known`: the loss in nats at places whose
+  // Measurements on text that the model never learns from. `known`: the loss in nats at places whose
   // next letter can be known, since the word goes on and the present letter came before. Per layer and
   // head, from 0 to 1: `previous`, attention to the letter before; `matching`, at the known places, to
   // what followed the present letter before. `patterns`: of each head on the first context.
@@ -159,10 +159,10 @@ export class Training {
   }
 }
 
-// All that a layer's heads pay together: two heads may share a job.
+// Sum of what a layer's heads pay: two heads may share a job.
 export const together = (heads) => heads.reduce((sum, share) => sum + share, 0);
 
-// When a value rose: the steps at which it had come a quarter and three quarters of the way from
+// Rise of a value: the steps at which it had come a quarter and three quarters of the way from
 // its first to its largest. `points`: [[step, value]].
 function rise(points) {
   const [[, first]] = points;
@@ -170,7 +170,7 @@ function rise(points) {
   return [0.25, 0.75].map((share) => points.find(([, value]) => value >= first + share * way)[0]);
 }
 
-// Which layer of two learned its job first. `records`: what `look` found along the way. A layer
+// Order in which two layers learned their jobs. `records`: what `look` found along the way. A layer
 // has learned it when one head gives it half of its attention. While both rise, neither is first.
 export function order(records) {
   const risen = (of) => {

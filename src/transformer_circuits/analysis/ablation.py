@@ -154,7 +154,7 @@ def losses_at(
     for inputs, targets in cross_entropy.batches(*pair):
         trace = model.trace(inputs)
         by_head = F.linear(trace.head_outputs[-1][:, :, -1], model.W_U)  # [batch, head, n_vocab]
-        full = trace.logits[:, None, -1]  # [batch, 1, n_vocab]
+        full = model.unembed(trace.residual[-1][:, -1:])  # [batch, 1, n_vocab]
         logits = torch.cat([full, full - by_head], dim=1)  # [batch, 1 + head, n_vocab]
         losses = cross_entropy.per_token(logits, targets[:, -1:].expand(logits.shape[:2]))
         intact.append(losses[:, 0])

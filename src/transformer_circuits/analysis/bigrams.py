@@ -123,6 +123,8 @@ def _leading(
 def best_fit(table: Float[Tensor, "out src"], rank: int, steps: int) -> Float[Tensor, "out src"]:
     """Logits W_U W_E of the given rank that come near the bigrams in KL: the limit of that rank.
 
+    `table`: raw counts, as of `counts`, not probabilities.
+
     Fitted to the full table at once, without sampling. The fit starts near the truncated singular
     value decomposition of the log-probabilities, weighted by how common their tokens are, and goes
     on with Adam, its learning rate falling to 0. The KL reached is an upper bound of the best

@@ -1,4 +1,4 @@
-"""Whether induction holds at every length, or only looks so: matching on passages of many lengths.
+"""Prefix matching on passages of many lengths: true induction holds at every one, an imitation at few.
 
 Induction finds what followed the present token wherever it stood before (paper: "Induction Heads"). A
 head that always looks so many tokens back finds it, too, in passages of one length; so does a model
@@ -21,33 +21,32 @@ from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 
 LEAST = 3
-"""Of lengths: in passages of two tokens, what followed is the token before."""
+"""Shortest passage that is asked: in one of two tokens, what followed is the token before."""
 MOST = 12
-"""So many lengths are asked, besides those at which a head that looks a fixed distance back would match."""
+"""Lengths that are asked, besides those at which a head that looks a fixed distance back matches."""
 PLACES = 120
-"""So many places of second copies are asked at each length, or a few more."""
+"""Places of second copies that are asked at each length, or a few more."""
 
 
 @dataclass(frozen=True)
 class ByLength:
-    """What a model does on passages of random tokens that come twice, by their length."""
+    """Behaviour of a model on passages of random tokens that come twice, by their length."""
 
     heads: list[Head]
     lengths: list[int]
     matches: Float[Tensor, "length head"]
     """Prefix matching: attention to what followed earlier occurrences of the present token. 0 to 1."""
     chance: list[float]
-    """What attention to everything alike would match at each length."""
+    """Prefix matching of uniform attention at each length. 0 to 1."""
     right: list[float]
-    """How often the right token gets the highest logit in the second copy; none for outputs that are no
-    tokens. 0 to 1."""
+    """Top-1 accuracy in the second copy at each length, 0 to 1; empty if outputs are no tokens."""
     back: list[int]
-    """The distance of two or more tokens at which each head looks most where nothing comes twice."""
+    """Distance of two or more tokens at which each head looks most where nothing comes twice."""
     fixed: list[float]
-    """Its share of attention there: what it would pay to match passages that are one token longer. 0 to 1."""
+    """Attention of each head at that distance: a match in passages one token longer. 0 to 1."""
 
     def holds(self, head: int) -> list[int]:
-        """The lengths at which a head pays more than `LOOKS` to what followed."""
+        """Lengths at which a head pays more than `LOOKS` to what followed."""
         matches = self.matches[:, head] > LOOKS
         return [n for n, there in zip(self.lengths, matches, strict=True) if there]
 
@@ -80,7 +79,7 @@ def _passages(
 
 
 def _fixed(model: Transformer) -> tuple[list[int], list[float]]:
-    """How far back each head looks where nothing repeats, and with how much of its attention."""
+    """Distance at which each head looks most where nothing repeats, and its attention there."""
     config = model.config
     generator = torch.Generator().manual_seed(1)
     n_pos = config.n_ctx - config.begin
@@ -105,7 +104,7 @@ def _fixed(model: Transformer) -> tuple[list[int], list[float]]:
 
 @torch.no_grad()
 def measured(model: Transformer) -> ByLength:
-    """Matching of every head, and how often the right token is first, at many lengths.
+    """Prefix matching and fixed distance back of every head, and top-1 accuracy, at many lengths.
 
     Asked as the model is used: with BEGIN, or, where `config.begin` says so, without.
 
@@ -131,7 +130,7 @@ def measured(model: Transformer) -> ByLength:
 
 
 def _right_first(model: Transformer, tokens: Int[Tensor, "n pos"], first: int) -> float:
-    """How often the token that comes next gets the highest logit, from the second copy's first place on."""
+    """Top-1 accuracy from the first place of the second copy on. 0 to 1."""
     x = model.stream(tokens[:, :-1])[:, first:].flatten(0, 1)
     targets = tokens[:, first + 1 :].flatten()
     n_right = 0

@@ -204,7 +204,7 @@ def _lines(generator: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def left(hunted: Hunt, kept: Circuit) -> float:
-    """Loss of a circuit alone: no other head writes, and no other edge is read. [nats]
+    """Loss of a circuit alone: no other head writes, and no other edge is read. [nats per token]
 
     Raises:
         ValueError: if it names a head or an edge that is not there, or an edge of a head not named.

@@ -38,7 +38,10 @@ def reader(model: Transformer, kind: str, head: HeadName) -> LowRank:
 
 
 def score(later: LowRank, earlier: LowRank) -> float:
-    """Composition score ‖later @ earlier‖ / (‖later‖ ‖earlier‖), from 0 to 1. About 1/√d_model by chance."""
+    """Composition score ‖later @ earlier‖ / (‖later‖ ‖earlier‖), from 0 to 1.
+
+    About 1/√d_model by chance. NaN if one of the two is zero, as of a head that was switched off.
+    """
     return float((later @ earlier).norm() / (later.norm() * earlier.norm()))
 
 
@@ -199,7 +202,7 @@ def impossible(
 def apart(
     values: Float[Tensor, "later earlier"], layers: tuple[int, int]
 ) -> Float[Tensor, " pair"]:
-    """All values of pairs of heads of two layers, without those of a head with itself."""
+    """Values of pairs of heads of two layers, without those of a head with itself."""
     same = torch.eye(*values.shape, dtype=torch.bool) & (layers[0] == layers[1])
     return values[~same]
 
@@ -234,7 +237,7 @@ def published_k_score(later: LowRank, earlier: LowRank) -> float:
 
 @torch.no_grad()
 def change_basis(model: Transformer, T: Float[Tensor, "d_model d_model_too"]) -> Transformer:
-    """Same function with its residual stream in another basis: x becomes T x.
+    """Copy of a model with its residual stream in another basis: x becomes T x.
 
     All matrices that write are multiplied by T, all that read by T⁻¹, positions by T, in the
     precision of T. Logits, patterns and every [n_vocab, n_vocab] circuit stay; norms and angles in

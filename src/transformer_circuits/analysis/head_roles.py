@@ -96,7 +96,7 @@ def require_sizes(config: ModelConfig) -> None:
 
 
 def census(model: Transformer) -> list[Row]:
-    """Every head by where it looks on `twice`, the mean over its lengths.
+    """Mean attention of every head on `twice`: to itself, one back, to BEGIN, and prefix matching.
 
     Raises:
         UserError: if contexts or the vocabulary are too small.
@@ -153,7 +153,9 @@ def induction_head(model: Transformer) -> Head:
 
 
 def cast(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Cast:
-    """Heads that leave notes, write tokens anew, and look for notes.
+    """Heads by role: previous-token head, first-layer head on its own token, induction heads.
+
+    `finders` may be empty: they are the second-layer heads whose prefix matching is above `MATCHES`.
 
     Raises:
         ValueError: if the model has not two layers.

@@ -58,12 +58,12 @@ def named(head: Any) -> Head:
 
 
 def every(model: Transformer) -> list[Head]:
-    """All heads of a model, in order."""
+    """Heads of a model, layer by layer."""
     return [head for layer in range(model.config.n_layers) for head in of_layer(model, layer)]
 
 
 def of_layer(model: Transformer, layer: int) -> list[Head]:
-    """The heads of one layer, in order."""
+    """Heads of one layer, in order."""
     if not 0 <= layer < model.config.n_layers:
         raise ValueError(f"layer {layer} asked for but the model has {model.config.n_layers}")
     return [Head(layer, head) for head in range(model.config.n_heads)]

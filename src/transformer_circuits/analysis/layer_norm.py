@@ -102,7 +102,7 @@ class NormedTransformer(nn.Module):
 
 @torch.no_grad()
 def fold(model: NormedTransformer) -> GeneralTransformer:
-    """Same function without gains and biases, as a model that analyses take.
+    """Model with the same logits whose weights hold the gains and biases of LayerNorm, for analyses.
 
     W LN(x) + b = s(x) · (W diag(gain) C) x + (W bias + b), where C subtracts the mean. The matrix
     in front of x reads the stream; the vector at the end multiplies the coordinate that is one, the
@@ -133,7 +133,7 @@ def fold(model: NormedTransformer) -> GeneralTransformer:
 
 
 def freeze(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> Transformer:
-    """Same function on these tokens, with each position's norm held, and so linear in the stream.
+    """Model with each position's norm held at its value on these tokens, and so linear in the stream.
 
     For analyses that expand a model into paths, which need that: their terms then sum to its logits
     (`model.unembed` makes logits of them). On other tokens it refuses to run. A model without a

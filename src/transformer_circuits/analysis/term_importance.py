@@ -64,7 +64,8 @@ def streams(
         x = direct
         for index, layer in enumerate(rest):
             read = x if index else embedded
-            patterns[index] = pattern_at(layer, read, W_P, asked[index])
+            if index or n_layers == 1:  # the output of the first of several layers stays
+                patterns[index] = pattern_at(layer, read, W_P, asked[index])
             if index + 1 < n_layers:
                 outputs.append(layer(read, W_P, patterns[index]))
                 x = x + outputs[-1]
@@ -136,18 +137,19 @@ def under_patterns_of_embeddings(
     model: Transformer,
     tokens: Int[Tensor, "batch pos"],
     embedding: Sequence[HeadName] = (),
-    places: slice | Int[Tensor, " place"] = slice(None),
+    places: Int[Tensor, " place"] | None = None,
 ) -> Float[Tensor, "batch place d_model"]:
-    """Last residual stream of the full model under `patterns_of_embeddings`, at some places."""
-    patterns = patterns_of_embeddings(model, tokens, embedding)
+    """Last residual stream of the full model under `patterns_of_embeddings`, at some places or all."""
+    model.require(general.ROTARY, general.STREAM, general.BIASES, general.OUTPUTS)
     embedded, W_P = model.embed(tokens)
-    x, rest = present_token.written_out(model, embedded, embedding)
-    for index, (layer, A) in enumerate(zip(rest, patterns, strict=True)):
-        read = x if index else embedded
-        if index + 1 == len(patterns):
-            return x[:, places] + layer(read, W_P, A[:, :, places])
-        x = x + layer(read, W_P, A)
-    return x[:, places]
+    direct, rest = present_token.written_out(model, embedded, embedding)
+    wanted, x = slice(None) if places is None else places, direct
+    for index, layer in enumerate(rest):
+        last = index + 1 == len(rest)  # computed nowhere else
+        looks, reads = (direct, x) if index else (embedded, embedded)
+        A = pattern_at(layer, looks, W_P, places if last else None)
+        x = (x[:, wanted] if last else x) + layer(reads, W_P, A)
+    return x if len(rest) else x[:, wanted]
 
 
 @torch.no_grad()
@@ -166,7 +168,8 @@ def losses(
         kept = streams(model, batch, frozen)
         for name in ("order", "layer"):
             for index, x in enumerate(getattr(kept, f"{name}s")):
-                by_part.setdefault(f"{name} {index}", []).append(_loss(model, x, after))
+                losses = cross_entropy.of_streams(model, x, after)
+                by_part.setdefault(f"{name} {index}", []).append(losses)
     return {name: torch.cat(rows) for name, rows in by_part.items()}
 
 
@@ -176,11 +179,9 @@ def losses_by_steps(
 ) -> Float[Tensor, "steps batch pos"]:
     """Loss at every position with the paths of at most 0, 1, … n_layers steps. [nats]"""
     parts = [
-        torch.stack([_loss(model, x, after) for x in streams_by_steps(model, batch)])
+        torch.stack(
+            [cross_entropy.of_streams(model, x, after) for x in streams_by_steps(model, batch)]
+        )
         for batch, after in cross_entropy.batches(inputs, targets)
     ]
     return torch.cat(parts, dim=1)
-
-
-def _loss(model: Transformer, x: Tensor, targets: Tensor) -> Tensor:
-    return cross_entropy.per_token(model.unembed(x), targets)

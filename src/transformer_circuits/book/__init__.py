@@ -217,7 +217,7 @@ TOLERANCE = 1e-9
 
 
 def close(left: torch.Tensor, right: torch.Tensor, tolerance: float = TOLERANCE) -> bool:
-    """Whether two arrays of one shape agree to `tolerance`, absolutely, in every entry.
+    """True if two arrays of one shape agree to `tolerance`, absolutely, in every entry.
 
     Raises:
         ValueError: if the shapes differ: broadcasting would hide an error.

@@ -45,11 +45,11 @@ class Exercise:
             fails(ValueError(f"the exercise accepts wrong answers: {accepted}"))
 
     def accepts(self, answer: Any) -> bool:
-        """Whether the answer is right."""
+        """True if the answer is right."""
         return self._tried(answer)[0]
 
     def _tried(self, answer: Any) -> tuple[bool, str]:
-        """Whether the answer is right; and the trouble, if it cannot even be used."""
+        """Truth of "the answer is right"; and the trouble, if it cannot even be used."""
         try:
             return bool(self._right(_on_copies(answer) if callable(answer) else _plain(answer))), ""
         except Exception as error:  # whatever an answer does, it is an answer, and a wrong one
@@ -108,7 +108,7 @@ def as_tensor(answer: Any, shape: Sequence[int]) -> Float64[Tensor, "..."]:
 
 
 def agrees(answer: Any, right: float | int | Float[Tensor, "..."], tolerance: float = 1e-4) -> bool:
-    """Whether the answer is `right`, entry by entry, to `tolerance` times the largest of its entries.
+    """True if the answer is `right`, entry by entry, to `tolerance` times the largest of its entries.
 
     The default passes results in float32 and no other value.
 

@@ -58,12 +58,12 @@ def root() -> Path:
 
 
 def numbered() -> list[str]:
-    """Every chapter, in the order of the book, without the guides."""
+    """Names of the chapters, in the order of the book, without the guides."""
     return sorted(path.stem for path in (root() / "chapters").glob(CHAPTERS))
 
 
 def names() -> list[str]:
-    """Every notebook that is executed: the chapters, then the pages without a number."""
+    """Names of all notebooks that are executed: the chapters, then the pages without a number."""
     return [*numbered(), *(name for name in (*SHORT, *GUIDES, FOUND) if path(name).is_file())]
 
 
@@ -144,7 +144,7 @@ def stale() -> list[str]:
 
 
 def outputs(copy: dict) -> Iterator[dict]:
-    """Every output of an executed copy, from first to last."""
+    """Outputs of an executed copy, from first to last."""
     for cell in copy["cells"]:
         yield from cell.get("outputs", ())
 

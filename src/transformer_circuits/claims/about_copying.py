@@ -368,10 +368,10 @@ def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
 def length_of_begin_value(subject: Subject) -> Float[Tensor, " passage"]:
     """Length of the vector moved from the begin token, over that from other places. 1 is as long.
 
-    The vector is W_O v; lengths as in `lengths_of_begin`. Paper: "Analyzing a Two-Layer Model",
-    whose patterns are weighted by the length of values, v, to show “how big a vector is moved”. A
-    matrix inside a head, M W_V with W_O M⁻¹, may give v any length while no logit changes; W_O v
-    stays.
+    The vector is W_O v, not the value v itself; lengths as in `lengths_of_begin`. Paper: "Analyzing
+    a Two-Layer Model", whose patterns are weighted by the length of values, v, to show “how big a
+    vector is moved”. A matrix inside a head, M W_V with W_O M⁻¹, may give v any length while no
+    logit changes; W_O v stays.
     """
     return lengths_of_begin(subject)[MOVED]
 
@@ -480,4 +480,5 @@ def _losses(
     model: Transformer, inputs: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"]
 ) -> Float[Tensor, "batch pos"]:
     parts = cross_entropy.batches(inputs, targets)
-    return torch.cat([cross_entropy.per_token(model(x), y) for x, y in parts])
+    losses = [cross_entropy.of_streams(model, patterns.stream(model, x), y) for x, y in parts]
+    return torch.cat(losses)

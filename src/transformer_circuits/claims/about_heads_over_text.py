@@ -123,8 +123,9 @@ def bigrams_over_unigrams(subject: Subject) -> Float[Tensor, " chain"]:
     """Nearness of predictions to in-context bigrams, beyond that to unigrams. [nats]
 
     On sequences of random Markov chains over four frequent tokens, over the later half of each: KL
-    from the counter of unigrams to the model, or from the counter of bigrams to a uniform guess if
-    that is less, minus KL from the counter of bigrams to the model. For each counter the model's
+    from the counter of unigrams to the model, or from the counter of bigrams to a uniform guess,
+    minus KL from the counter of bigrams to the model. Of the first two, the one with the lower mean
+    over all chains is taken for every chain. For each counter the model's
     predictions are softened or sharpened by the one temperature that fits best, as models of text
     are too sure of themselves. Above 0: nearer to bigrams. Edelman et al. 2024, on models trained
     on such chains.

@@ -1,7 +1,6 @@
 """Claims about how induction heads work: edges, score terms, spectra, scrubbing."""
 
 import math
-from functools import cache
 
 import torch
 from jaxtyping import Bool, Float
@@ -28,6 +27,7 @@ from transformer_circuits.claims.controls import (
     white_basis,
 )
 from transformer_circuits.claims.measurement import claim
+from transformer_circuits.claims.recorded import for_all_chapters
 from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
 from transformer_circuits.claims.subjects import Subject, once
 from transformer_circuits.text import tokenizer
@@ -314,7 +314,6 @@ def scrubbed_team(subject: Subject) -> list[Head]:
     return [Head(1, h) for h in team] or [subject.induction_head]
 
 
-@cache
 def scrubbed_losses(
     subject: Subject, as_token: tuple[Head, ...] = ()
 ) -> Float[Tensor, "three document"]:
@@ -322,6 +321,24 @@ def scrubbed_losses(
 
     `as_token`: heads of the first layer that count with the embedding.
     """
+    if not as_token:
+        return _plain_story(subject)["losses"]
+    if as_token == subject.in_embedding:
+        return _with_embedding(subject)["losses"]
+    return _scrubbed(subject, as_token)
+
+
+@for_all_chapters
+def _plain_story(subject: Subject) -> dict[str, Tensor]:
+    return {"losses": _scrubbed(subject, ())}
+
+
+@for_all_chapters
+def _with_embedding(subject: Subject) -> dict[str, Tensor]:
+    return {"losses": _scrubbed(subject, subject.in_embedding)}
+
+
+def _scrubbed(subject: Subject, as_token: tuple[Head, ...]) -> Float[Tensor, "three document"]:
     inputs, targets = subject.windows(*samples.SHORT)
     story = scrubbed_team(subject), subject.previous_token_head, as_token
     every = torch.arange(len(inputs)) % (len(inputs) // 16)  # far apart, so that partners differ

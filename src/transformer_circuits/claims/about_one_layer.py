@@ -80,15 +80,17 @@ def each_by_itself(subject: Subject) -> Float[Tensor, " document"]:
     model = subject.model
     inputs, targets = subject.windows(*samples.MANY)
     frequency = repeats.counts(subject.text, model.config.n_vocab) + 1
+    share = (frequency / frequency.sum()).to(model.W_E)
     layer, rows, saved = model.layers[0], [], []
+    keys = layer.W_K @ model.W_E
     places = torch.arange(inputs.shape[1])[samples.PLACES]
     for tokens, wanted in cross_entropy.batches(inputs, targets, size=4):
         x, W_P = model.embed(tokens)
-        pattern = ensemble.each_by_itself(model, tokens, frequency.to(model.W_E), samples.PLACES)
+        pattern = ensemble.each_by_itself(model, tokens, share, keys, samples.PLACES)
         present = x[:, samples.PLACES]
         competing = patterns.at(layer, x, W_P, places)
         with_heads, direct, by_itself = (
-            cross_entropy.per_token(model.unembed(present + added), wanted[:, samples.PLACES])
+            cross_entropy.of_streams(model, present + added, wanted[:, samples.PLACES])
             for added in (layer(x, W_P, competing), 0, layer(x, W_P, pattern))
         )
         rows.append(KEPT * with_heads + (1 - KEPT) * direct - by_itself)
@@ -113,14 +115,15 @@ def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
     inputs, targets = subject.windows(*samples.MANY)
     forms = ensemble.forms(tokenizer.texts()[: model.config.n_vocab])
     layer, W_U, rows = model.layers[0], model.W_U - model.W_U.mean(dim=0), []
+    places = torch.arange(inputs.shape[1])[samples.PLACES]
     for tokens, wanted in cross_entropy.batches(inputs, targets, size=4):
         x, W_P = model.embed(tokens)
-        pattern = layer.pattern(x, x, W_P)
-        logits = F.linear(samples.at_targets(x + layer(x, W_P, pattern)), model.W_U)
-        pattern = skip_trigram_bugs.from_earlier(tokens, pattern)
-        earlier = F.linear(samples.at_targets(layer(x, W_P, pattern)), W_U)
+        pattern = patterns.at(layer, x, W_P, places)
+        logits = model.unembed(samples.at_targets(x) + layer(x, W_P, pattern))
+        pattern = skip_trigram_bugs.from_earlier(tokens, pattern, samples.PLACES)
+        earlier = F.linear(layer(x, W_P, pattern), W_U)
         present = logits - earlier
-        copied = ensemble.copying(model, tokens, samples.at_targets(pattern, dim=2), forms)
+        copied = ensemble.copying(model, tokens, pattern, forms)
         losses = [
             cross_entropy.per_token(kept, samples.at_targets(wanted))
             for kept in (present + earlier - copied, present, present + copied)

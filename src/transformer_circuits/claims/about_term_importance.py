@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -68,8 +67,7 @@ def losses_by_document(
             model, batch, embedding, places
         )
         for name, stream in rows.items():
-            logits = F.linear(stream, model.W_U)
-            losses[name].append(cross_entropy.per_token(logits, after[:, places]))
+            losses[name].append(cross_entropy.of_streams(model, stream, after[:, places]))
     n_ctx = inputs.shape[1]
     return {
         name: subject.by_document(samples.spread(torch.cat(rows), n_ctx))

@@ -73,7 +73,8 @@ def does_induction(model: Transformer, found: ByLength, verdict: str = "") -> st
     roles = [row.role for row in head_roles.census(model)]
     # A fixed distance, or chance in a small vocabulary, matches at one length.
     real = [i for i, role in enumerate(roles) if role == "induction" and len(found.holds(i)) > 1]
-    said = _real(found, real) if real else _none(found)
+    asked = f"on passages of {found.lengths[0]} to {found.lengths[-1]} tokens"
+    said = _real(found, real, asked) if real else f"{_none(found)}, {asked}"
     decided = verdict.partition(":")[0]
     if decided in rules.VERDICTS and bool(real) != (decided == rules.REPRODUCED):
         said = (
@@ -83,11 +84,7 @@ def does_induction(model: Transformer, found: ByLength, verdict: str = "") -> st
     return said
 
 
-def _asked(found: ByLength) -> str:
-    return f"passages of {found.lengths[0]} to {found.lengths[-1]} tokens"
-
-
-def _real(found: ByLength, real: Sequence[int]) -> str:
+def _real(found: ByLength, real: Sequence[int], asked: str) -> str:
     told = []
     for i in real:
         matches, holds = found.matches[:, i], found.holds(i)
@@ -96,7 +93,7 @@ def _real(found: ByLength, real: Sequence[int]) -> str:
         told.append(
             f"{found.heads[i]} ({float(matches.min()):.2f} to {float(matches.max()):.2f}{at})"
         )
-    said = f"induction heads: {', '.join(told)}, in brackets attention to what followed, on {_asked(found)}"
+    said = f"induction heads: {', '.join(told)}, in brackets attention to what followed, {asked}"
     if not found.right:
         return said
     best = max(found.right)
@@ -119,7 +116,7 @@ def _none(found: ByLength) -> str:
         told = [
             f"{found.heads[top]} matches best, {float(found.matches[:, top].max()):.2f} at most; chance, {chance:.2f}"
         ]
-    return "; ".join(["no head does induction", *told]) + f", on {_asked(found)}"
+    return "; ".join(["no head does induction", *told])
 
 
 def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
@@ -131,7 +128,10 @@ def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
         return "it is written for two layers, without MLPs"
     if general.OUTPUTS in model.forms:
         return "outputs are no tokens that come next"
-    tokens, targets = _second_copy(model)
+    # Passages of the middle length that come twice, and the targets of the second copy.
+    tokens = head_roles.twice(model.config)[1][:PASSAGES].to(model.W_E.device)
+    targets = repeats.targets_of_copy(tokens, head_roles.lengths(model.config)[1], 1)
+    targets[:, -1] = -100  # of a copy that is cut short, nothing comes after the last token
     trace, later = model.trace(tokens), head_roles.induction_head(model)
     losses = path_patching.losses_without(model, trace, later, targets).sum(dim=(2, 3))
     rises = losses / (targets != -100).sum() - cross_entropy.mean(trace.logits, targets)
@@ -141,14 +141,6 @@ def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
         for earlier, nats in zip(heads.of_layer(model, 0), row, strict=True)
     ]
     return sorted(costs, key=lambda edge: -edge["nats"])[:n]
-
-
-def _second_copy(model: Transformer) -> tuple[torch.Tensor, torch.Tensor]:
-    """Passages of the middle length that come twice, and the targets of the second copy."""
-    tokens = head_roles.twice(model.config)[1][:PASSAGES].to(model.W_E.device)
-    targets = repeats.targets_of_copy(tokens, head_roles.lengths(model.config)[1], 1)
-    targets[:, -1] = -100  # of a copy that is cut short, nothing comes after the last token
-    return tokens, targets
 
 
 def of_rule(subject: Subject) -> dict[str, Any]:
@@ -245,22 +237,20 @@ def text(card: Mapping[str, Any]) -> str:
         pairs = not isinstance(rows[0], Mapping)
         named = [dict(zip(("", " "), row, strict=True)) for row in rows] if pairs else rows
         cells = [{name: written(of) for name, of in row.items()} for row in named]
-        lines += [
-            "",
-            title,
-            "",
-            tabulate(cells, headers="keys", disable_numparse=True, maxcolwidths=70),
-        ]
+        table = tabulate(cells, headers="keys", disable_numparse=True, maxcolwidths=70)
+        lines += ["", title, "", table]
     return "\n".join(lines) + "\n"
 
 
 def write(source: str | Path, folder: Path, config: own_model.Config = None, **how: Any) -> str:
-    """Write `card.json` and `card.txt` into a folder, and return the text of the second."""
+    """Write `card.json` and `card.txt` into a folder, and return the text of the second.
+
+    Raises:
+        UserError: as `of_model`.
+    """
     card = of_model(source, config, **how)
-    for name, content in (
-        ("card.json", files.as_json(card, indent=1) + "\n"),
-        ("card.txt", text(card)),
-    ):
+    contents = {"card.json": files.as_json(card, indent=1) + "\n", "card.txt": text(card)}
+    for name, content in contents.items():
         with files.atomic(folder / name) as temporary:
             temporary.write_text(content, encoding="utf-8")
-    return text(card)
+    return contents["card.txt"]

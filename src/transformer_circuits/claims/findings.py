@@ -77,7 +77,7 @@ def scaled(value: float, unit: str) -> float:
 
 
 def called(unit: str) -> str:
-    """Name of the unit of `scaled` values."""
+    """Unit to print beside a `scaled` value: "times" for doublings, else the unit itself."""
     return "times" if unit == "doublings" else unit
 
 

@@ -338,18 +338,6 @@ class Decision:
         }
 
     @property
-    def _forest_plot(self) -> str:
-        """Small plot of seeds, controls and plants against the threshold, for a table of claims."""
-        name = self.measurement.pooled or ("every seed" if len(self.seeds) > 1 else "one seed")
-        rows = {name: _spans(self.seeds.values())}
-        if self.other:
-            rows[f"{name}, {self._way}"] = _spans(self.other.values())
-        ours = [*rows]
-        had = {name: estimate for name, estimate in self._beside.items() if estimate is not None}
-        rows |= {name: _spans([estimate]) for name, estimate in had.items()}
-        return forest_plot.forest_plot(rows, *self._held_to, ours=ours, **self._written)
-
-    @property
     def _held_to(self) -> tuple[float, str]:
         return self._claim.threshold, self._claim.side
 
@@ -437,7 +425,7 @@ class Decision:
             "other": {name: _json(estimate) for name, estimate in self.other.items()},
             "row": self.row,
             "finding": self.finding,
-            "forest plot": self._forest_plot,
+            "strip": self._strip,
         }
         return Record(
             "verdict",
@@ -451,10 +439,6 @@ class Decision:
             claim=self._claim.id,
             details=details,
         )
-
-
-def _spans(estimates: Iterable[Interval]) -> list[forest_plot.Span]:
-    return [(estimate.mean, estimate.low, estimate.high) for estimate in estimates if estimate.n]
 
 
 def _scaled(estimate: Interval, unit: str) -> Interval:

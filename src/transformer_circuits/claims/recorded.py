@@ -101,7 +101,8 @@ def for_all_chapters(make: Callable[[Subject], Made]) -> Callable[[Subject], Mad
     @subjects.once
     @functools.wraps(make)
     def made(subject: Subject) -> Made:
-        if not (checkpoint.models_dir() / subject.name).is_dir():
+        folder = checkpoint.models_dir() / subject.name  # of an absolute name, the reader's own
+        if folder.parent != checkpoint.models_dir() or not folder.is_dir():
             return make(subject)
         path = files.cache_dir() / "kept" / f"{make.__module__}.{make.__name__}.{subject.name}"
         key = _inputs(make, subject)

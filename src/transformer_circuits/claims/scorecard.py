@@ -211,8 +211,14 @@ class Scorecard:
     def overview(self, source: str = "") -> StatusMatrix:
         """Mark for every claim, with a link to its decision; or only for a source's facts about
         trained models.
+
+        Raises:
+            ValueError: if there is no tested claim of this source about trained models.
         """
         chosen = [claim for claim in self.trained if claim.source == source]
+        if source and not chosen:
+            there = sorted({claim.source for claim in self.trained})
+            raise ValueError(f'tested claims about trained models are of {there}, not "{source}"')
         about = f" of the {source} about trained models" if chosen else ""
         title = f"Every claim{about}, by part of the paper and by verdict"
         parts = self.parts(chosen)
@@ -259,7 +265,7 @@ class Scorecard:
                 _told(claim)
                 | {
                     "must be": row["must be"],
-                    "every seed, and controls": Picture(decision["forest plot"], str(row)),
+                    "every seed, and controls": Picture(decision["strip"], str(row)),
                     "verdict": row["verdict"],
                     "what was found": f"{_SYMBOLS[self.verdicts[claim.id]]} {finding[:1].upper()}{finding[1:]}",
                 }

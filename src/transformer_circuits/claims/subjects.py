@@ -189,7 +189,7 @@ class Subject:
         if units not in (len(present), n):
             return None
         places = present if units == len(present) else documents[:, documents.shape[1] // 2]
-        return _packages(tokenizer.path())[places - 1]
+        return _packages()[places - 1]
 
     def with_model(self, name: str, model: Transformer) -> "Subject":
         """Subject with another model on the same text, whose training left no log."""
@@ -218,22 +218,17 @@ def once(make: Callable[[Subject], Made]) -> Callable[[Subject], Made]:
     return made
 
 
+@cache
 def held_out() -> Int[Tensor, " n_tokens"]:
-    """Small profile's held-out text: one tensor for all models of a vocabulary.
+    """Small profile's held-out text: one tensor for all models.
 
     So results that depend on the text alone are computed once and not again for each seed.
     """
-    return _held_out(tokenizer.path())
+    return corpus.tokens("small", "validation")
 
 
 @cache
-def _held_out(vocabulary: Path) -> Int[Tensor, " n_tokens"]:
-    with tokenizer.using(vocabulary):
-        return corpus.tokens("small", "validation")
-
-
-@cache
-def _packages(vocabulary: Path) -> Int[Tensor, " document"]:
+def _packages() -> Int[Tensor, " document"]:
     """Package of each document of the held-out text, as a number."""
     names = [document.name.split("/")[0] for document in corpus.read("small", "validation")]
     number = {name: index for index, name in enumerate(dict.fromkeys(names))}

@@ -4,7 +4,7 @@ As in `charts`: arrays and labels, never a model. Without scripts there is the p
 opening state, and the table below it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 import altair
 import numpy as np
@@ -38,38 +38,25 @@ def spectrum(
     tokens: Sequence[str],
     title: str,
     alt: str,
-    opens: float = 1,
-    named: Mapping[str, Sequence[int | complex]] | None = None,
 ) -> vega.HoverChart:
     """Matrix s · copying + rest for s from -1 to 1, and its eigenvalues; a slider sets s.
 
     `copying`, `rest`: [out, in], logits that each token gives each output; `tokens`: their names.
-    `opens`: the s that is shown first. `named`: mixtures of tokens, [in]; a name stands at the
-    eigenvalue whose mixture is nearest to its own. Of the real ones, the outermost have it above
-    and outwards, and those between them below.
+    It opens with s = 1.
     """
     base, added, n = array(rest), array(copying), len(tokens)
     shares = np.linspace(-1, 1, 41)
     matrices = shares[:, None, None] * added + base
-    spectra, mixtures = np.linalg.eig(matrices)  # [s, eigenvalue], [s, in, eigenvalue]
-    spectra = spectra.astype(complex)
+    spectra = np.linalg.eigvals(matrices).astype(complex)  # [s, eigenvalue]
     scores = spectra.sum(axis=1).real / np.abs(spectra).sum(axis=1)
     end, most = 1.35 * np.abs(spectra).max(), np.abs(spectra.imag).max()
-    height = np.clip(2.2 * most, end / 2, end)  # room for names between the axis and a pair
-    sentences, dots, names = [], [], []
-    for s, score, values, mixture_of, matrix in zip(
-        shares, scores, spectra, mixtures, matrices, strict=True
-    ):
+    height = np.clip(2.2 * most, end / 2, end)
+    sentences, dots = [], []
+    for s, score, values, matrix in zip(shares, scores, spectra, matrices, strict=True):
         first = (matrix.argmax(axis=0) == np.arange(n)).sum()
         text = f"Copying score {written(score, '.2f')}; {first} of {n} tokens raise themselves most"
         sentences.append({"s": s, "text": text})
-        of_s = [{"s": s, "real": _short(z.real), "imaginary": _short(z.imag)} for z in values]
-        dots += of_s
-        at = {
-            name: of_s[abs(np.conj(mixture) @ mixture_of).argmax()]
-            for name, mixture in (named or {}).items()
-        }
-        names += _beside(at, 2 * end / PLANE)
+        dots += [{"s": s, "real": _short(z.real), "imaginary": _short(z.imag)} for z in values]
     now = "abs(datum.s - s) < 0.01"
     cells = [
         {"out": tokens[i], "in": tokens[j], "added": added[i, j], "base": base[i, j]}
@@ -110,14 +97,6 @@ def spectrum(
         full.mark_point(filled=True, size=50, opacity=1),
         turning.mark_point(size=50, strokeWidth=2),
     ]
-    if names:
-        beside = (
-            vega.chart(names, PLANE, PLANE)
-            .transform_filter(now)
-            .encode(altair.Y("imaginary:Q"), altair.X("middle:Q"), text="name:N")
-        )
-        away = altair.expr("datum.below ? 16 : -14")
-        layers.append(beside.mark_text(dy=away, fontSize=12))
     points = altair.layer(*layers).properties(
         title=altair.Title(
             [
@@ -140,7 +119,7 @@ def spectrum(
     kept = {"copying": added, "rest": base, **by_share}
     kept |= {"real parts": np.sort(spectra.real), "imaginary parts": np.sort(spectra.imag)}
     return vega.finish(
-        drawn.add_params(altair.param("s", value=opens, bind=slider)),
+        drawn.add_params(altair.param("s", value=1, bind=slider)),
         title,
         alt,
         numbers=kept,
@@ -150,17 +129,3 @@ def spectrum(
         ],
         wraps=1,
     )
-
-
-def _beside(at: Mapping[str, dict[str, float]], pixel: float) -> Iterator[dict]:
-    """Place of each eigenvalue's name: its middle, and whether it is below the dot.
-
-    `at`: the dots by their names; `pixel`: the real part that one pixel stands for.
-    """
-    real = sorted((name for name in at if not at[name]["imaginary"]), key=lambda n: at[n]["real"])
-    for name, dot in at.items():
-        half = 3.6 * len(name) * pixel
-        out = (name in real[-1:]) - (name in real[:1])
-        edge = PLANE / 2 * pixel - half
-        middle = np.clip(dot["real"] + out * (half - 7 * pixel), -edge, edge)
-        yield dot | {"name": name, "middle": _short(middle), "below": name in real[1:-1]}

@@ -311,15 +311,13 @@ def bars(
     alt: str,
     baseline: tuple[str, Number] | None = None,
     shares: bool = False,
-    ends: tuple[Number, Number] | None = None,
 ) -> Plot:
     """Plot of named horizontal bars, each with its value to two decimals, and maybe a named `baseline`.
 
     The baseline is vertical and crosses longer bars. Bars named as heads ("0.3", "head 1.2") or as
     the embedding have the colours of their layers; with the unit "probability", the colour of
     probabilities. `shares`: values are shares of one, and shown in per cent, on an axis from 0 to
-    1. `ends`: the least and the largest value of all figures to compare with this one, which so
-    have one axis.
+    1.
     """
 
     rows = [textwrap.fill(name, 16, break_on_hyphens=False) for name in values]
@@ -346,10 +344,6 @@ def bars(
         if shares:
             axes.set_xlim(0, 1)
             axes.xaxis.set_major_formatter(in_percent())
-        if ends:
-            least, most = map(number, ends)
-            beyond = 0.04 * (most - least)
-            axes.set_xlim(least - beyond if least < 0 else 0, most + beyond)
         if baseline:
             line = axes.axvline(number(baseline[1]), color=COLOURS[0], ls="--")
             placement.legend(axes, [line], [baseline[0]])
@@ -531,12 +525,12 @@ def painted(
     *,
     title: str,
     alt: str,
-    height: float = 3.2,
+    height: float | tuple[float, float] = 3.2,
 ) -> Plot:
     """Plot drawn by `paint(axes)` with matplotlib, in the open: for figures that one chapter needs.
 
-    `paint` is called for each of two widths. `numbers`: those shown, for the record. `height`:
-    [inches].
+    `paint` is called for each of two widths. `numbers`: those shown, for the record. `height`: of
+    both pictures, or of the wide and the narrow one. [inches]
     """
 
     def with_plain_ticks(axes):
@@ -547,7 +541,8 @@ def painted(
                 axis.set_minor_formatter("")
 
     held = {name: array(values) for name, values in numbers.items()}
-    return draw(with_plain_ticks, _record(title, alt, held), height)
+    heights = height if isinstance(height, tuple) else (height,)
+    return draw(with_plain_ticks, _record(title, alt, held), *heights)
 
 
 def in_percent() -> PercentFormatter:

@@ -40,7 +40,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Picture:
-    """Cell that is HTML of the book's own making, such as a `forest_plot`; in plain text, `text`."""
+    """Cell that is HTML of the book's own making, such as a `forest_plot.strip`; in plain text, `text`."""
 
     html: str
     text: str
@@ -324,7 +324,7 @@ def _plain(value: object) -> object:
 
 
 def _is_number(cell: Cell) -> bool:
-    """Whether a cell shows a number, maybe in per cent, or the dash that stands for none."""
+    """True if a cell shows a number, maybe in per cent, or the dash that stands for none."""
     return bool(re.fullmatch(r"–|(<\s)?[−+]?[\d.,]+(e[−+]?\d+)?(\s?%)?", str(cell)))
 
 

@@ -22,7 +22,7 @@ GRANTED = (
     "multiply, and torch.nn's LayerNorm adds 1e-5; heads lie side by side, and those that share keys are "
     "neighbours; a square .weight is [out, in]. Logits of the author's own code, check=, confirm it"
 )
-"""What no weight tells, and almost all models have."""
+"""Conventions that are assumed, as no weight shows them; for the report."""
 LONG = 1024
 """Tokens of a context that neither a weight nor a setting limits."""
 
@@ -34,64 +34,53 @@ def _ask(said: str, name: str, *values: Any) -> Unclear:
 def _norm(found: Reading, cfg: Mapping[str, Any]) -> tuple[str | None, str]:
     """The norm, and "layers" or "last" where heads alone or W_U alone read through it."""
     gains = {at: at in found.weights for at in ("blocks.0.ln1.w", "ln_final.w")}
-    told = any("ln" in part and "rms" in name.lower() for name, part in found.told.items())
-    if any(name.endswith(("ln1.b", "ln_final.b")) for name in found.weights):
-        norm = cfg.get("normalization_type", "LN")
-    elif any(gains.values()):
-        if "normalization_type" not in cfg and not told:
-            said = "norms have gains without biases, so they could be of either kind"
-            raise _ask(said, "normalization_type", "RMS", "LN")
-        norm = cfg.get("normalization_type", "RMS")
-    elif "normalization_type" not in cfg:
-        said = "no weight tells whether there is a norm without gains before every read"
-        raise _ask(said, "normalization_type", None, "LNPre", "RMSPre")
-    else:
+    named = [name for name, part in found.told.items() if part.endswith(("ln1.w", "ln_final.w"))]
+    ways: list[str | None] = ["RMS", "LN"] if named else [None, "LNPre", "RMSPre"]
+    if "normalization_type" in cfg:
         norm = cfg["normalization_type"]
-    if any(gains.values()) != (norm in ("LN", "RMS")) and (found.n_layers or norm):
-        has = "gains" if any(gains.values()) else "no gains"
+    elif any(name.endswith(("ln1.b", "ln_final.b")) for name in found.weights):
+        norm = "LN"
+    elif any("rms" in name.lower() for name in named):
+        norm = "RMS"
+    else:
+        said = "norms have gains without biases, so they could be of either kind"
+        said = said if named else "no weight tells whether there is a norm without gains"
+        raise _ask(said, "normalization_type", *ways)
+    if norm not in ways and (found.n_layers or norm):
+        has = "gains" if named else "no gains"
         raise ValueError(f"normalization_type is {norm!r} but the weights have {has} of norms")
-    torchs = norm == "LN" and all(
-        name.endswith(".weight")
-        for name, part in found.told.items()
-        if part.endswith((".ln1.w", "ln_final.w"))
-    )
+    torchs = norm == "LN" and all(name.endswith(".weight") for name in named)
     if norm and "eps" not in cfg and not torchs:
         raise _ask("no weight tells what is added before the root", "eps", 1e-5, 1e-6, 1e-8)
-    if norm in (None, "LNPre", "RMSPre") or all(gains.values()) or not found.n_layers:
+    if not named or all(gains.values()) or not found.n_layers:
         return norm, ""
-    if gains["ln_final.w"]:
-        return norm, "last"
-    if cfg.get("norm_first") is not True:
+    if not gains["ln_final.w"] and cfg.get("norm_first") is not True:
         said = (
             "layers have norms and the end has none, so they could stand behind attention as well"
         )
         raise _ask(said, "norm_first", True)
-    return norm, "layers"
+    return norm, "last" if gains["ln_final.w"] else "layers"
 
 
-def _positions(found: Reading, cfg: dict[str, Any], norm: str | None) -> str:
-    said, table = cfg.get("positional_embedding_type"), "pos_embed.W_pos" in found.weights
-    if said is None and table:
-        if norm is None:
-            why = "no weight tells whether positions are added to the stream, or to queries and keys alone"
-            raise _ask(why, "positional_embedding_type", "standard", "shortformer")
-        said = "standard"
-    elif said is None:
-        why = "there is no table of positions, and no weight tells whether they are rotary"
-        raise _ask(why, "positional_embedding_type", "none", "rotary")
-    if table != (said in ("standard", "shortformer")):
-        has = "a" if table else "no"
-        raise ValueError(
-            f"positional_embedding_type is {said!r} but the weights have {has} table of positions"
+def _positions(found: Reading, cfg: Mapping[str, Any], norm: str | None) -> str:
+    table = "pos_embed.W_pos" in found.weights
+    ways = ("standard", "shortformer") if table else ("none", "rotary")
+    said = cfg.get("positional_embedding_type", "standard" if table and norm else None)
+    if said is None:
+        why = (
+            "they are added to the stream, or to queries and keys alone"
+            if table
+            else "they are rotary"
         )
-    if found.angles and said != "rotary":
-        raise ValueError(
-            f"there are angles of rotary positions, {found.angles[:2]}, but positions are {said!r}"
+        raise _ask(
+            f"no weight of positions tells whether {why}", "positional_embedding_type", *ways
         )
+    if said not in ways or (found.angles and said != "rotary"):
+        has = found.angles[:2] or f"{'a' if table else 'no'} table of positions"
+        raise ValueError(f"positional_embedding_type is {said!r} but the weights have {has}")
     if norm is not None and said == "shortformer":
-        raise ValueError(
-            "positions are 'shortformer', which are added behind the norm there is, 'LN' or 'RMS'"
-        )
+        what = "which are added behind the norm there is, 'LN' or 'RMS'"
+        raise ValueError(f"positions are 'shortformer', {what}")
     return said
 
 
@@ -104,6 +93,7 @@ class _Parts:
         whole = found.weights["embed.W_E"].dtype
         self.dtype = whole if whole == torch.float64 else torch.float32
         self.given, self.cfg, self.only = found.weights, cfg, only
+        self.taken: set[str] = set()
         self.norm, self.centred, self.turned = norm, norm in ("LN", "LNPre"), turned
         self.readers: dict[str, tuple[Tensor, Tensor]] = {}
         """Each with what is added to it: its bias, and what biases before have put into the stream."""
@@ -124,9 +114,13 @@ class _Parts:
             self.attention(layer)
         bias = self.take("unembed.b_U", len(W_U))
         self.read("norm", "ln_final", {"W_U": (W_U, bias)}, only != "layers")
+        self.W_P = self.take("pos_embed.W_pos") if "pos_embed.W_pos" in self.given else None
+        if unread := [name for name in self.given if name not in self.taken]:
+            raise ValueError(f"nothing reads {unread}, as which tensors were read: {found.told}")
 
     def take(self, name: str, *zeros: int) -> Tensor:
         """A weight; one that is not there is zero."""
+        self.taken.add(name)
         if name not in self.given:
             return torch.zeros(zeros, dtype=self.dtype)
         W = self.given[name].to(self.dtype)
@@ -189,7 +183,7 @@ class _Parts:
 def transformer(
     weights: Mapping[str, Tensor], config: Mapping[str, Any], told: dict[str, Any] | None = None
 ) -> Transformer:
-    """The model of a checkpoint: a `Transformer`, of `GeneralTransformer` only what needs to be.
+    """Model of a checkpoint: a `Transformer`, of `GeneralTransformer` only what needs to be.
 
     Positions may be learned or not; `position_base` says nothing here.
 
@@ -208,19 +202,16 @@ def transformer(
     norm, only = _norm(found, cfg)
     positions = _positions(found, cfg, norm)
     parts = _Parts(found, cfg, norm, only, positions == "rotary")
-    W_P = parts.take("pos_embed.W_pos") if "pos_embed.W_pos" in found.weights else None
-    n_ctx = cfg.get("n_ctx", LONG) if W_P is None else len(W_P)
-    model = _built(parts, found.n_layers, W_P, int(n_ctx), positions)
+    model = _built(parts, found.n_layers, positions)
     if told is not None:
         told |= {"tensors": found.told, "settings used": cfg, "settings not used": unused, "taken for granted": GRANTED,
                  "norm": norm, "positions": positions}  # fmt: skip
     return model
 
 
-def _built(
-    parts: _Parts, n_layers: int, W_P: Tensor | None, n_ctx: int, positions: str
-) -> Transformer:
-    cfg, d, norm, only = parts.cfg, parts.d, parts.norm, parts.only
+def _built(parts: _Parts, n_layers: int, positions: str) -> Transformer:
+    cfg, d, norm, only, W_P = parts.cfg, parts.d, parts.norm, parts.only, parts.W_P
+    n_ctx = int(cfg.get("n_ctx", LONG) if W_P is None else len(W_P))
     U = parts.readers["W_U"][0]
     sizes = {"n_layers": n_layers, "n_heads": parts.n_heads, "n_vocab": parts.n_vocab}
     their_settings.require_sizes(

@@ -24,28 +24,28 @@ from transformer_circuits.training import checkpoint
 
 KINDS = (".safetensors", ".pth", ".pt", ".bin", ".npz")
 INDEX = ".index.json"
-"""How the names of files with weights end."""
+"""Ending of the name of an index of shards; `KINDS`: endings of files with weights."""
 Config = Mapping[str, Any] | str | Path | None
 Check = tuple[Tensor, Tensor] | tuple[Tensor, Tensor, Sequence[Tensor]]
 """Tokens [batch, pos], the logits that the author's own code gives, and, where there are any, the residual
 streams after embedding and after each layer."""
 CLOSE = 1e-4
-"""How far logits may be from those of a `check`, as a share of the largest."""
+"""Largest distance of logits from those of a `check`, as a share of the largest of them."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model, and how its file was read."""
+    """Model, and how its file was read."""
 
     model: Transformer
     told: dict[str, Any] = field(default_factory=dict)
-    """Of other people's files: what each tensor was read as, and which settings were used and which not."""
+    """Part that each tensor of other people's files was read as; settings that were used, and not."""
 
 
 def load(
     source: str | Path | Mapping[str, Tensor], config: Config = None, **how: Any
 ) -> Transformer:
-    """An attention-only model, ready for analysis, its weights frozen: the model of `read`, which see."""
+    """Attention-only model, ready for analysis, its weights frozen: the model of `read`, which see."""
     return read(source, config, **how).model
 
 
@@ -57,7 +57,7 @@ def read(
     names: reading.Names | str | Path | None = None,
     check: Check | None = None,
 ) -> Loaded:
-    """An attention-only model, and how it was read.
+    """Attention-only model, and how it was read.
 
     `source`: one of
 
@@ -74,7 +74,7 @@ def read(
     the config, under "names". A path is that of a JSON file of them.
     `check`: the author's logits of some tokens. If the model gives others, it is refused, and the message
     says where it leaves them; with the streams, after which layer.
-    `begin`: which token opens contexts over there; None, if none does, and the model is asked without.
+    `begin`: token that opens contexts in that model; None, if none does, and the model is asked without.
     The book's analyses take 0 for it; so these two tokens change places, in W_E and in W_U, and whoever
     has tokens of theirs must swap them, too.
 
@@ -90,27 +90,25 @@ def read(
         names = _json(Path(names))
     if isinstance(source, Mapping):
         tensors, path = source, "the state dict"
-        settings = _config(Path(), config or {})
     else:
-        place = _place(source)
-        folder = place if place.is_dir() else place.parent
-        own = folder / "config.toml", folder / "weights.safetensors"
-        if config is None and all(path.is_file() for path in own) and place in (folder, own[1]):
-            return _checked(Loaded(checkpoint.of_file(own[1])), source, begin)
-        path, tensors = _file(place), {}
-        for shard in _shards(path):
+        path, tensors = files_of(source)[0], {}
+        ours = path.name == "weights.safetensors" and path.with_name("config.toml").is_file()
+        if config is None and ours:
+            return _checked(Loaded(checkpoint.of_file(path)), source, begin)
+        for shard in files_of(source):
             tensors |= _tensors(shard)
-        settings = _config(path, config)
+        beside = path.with_name("config.json")
+        config = beside if config is None and beside.is_file() else config
+    settings = _json(Path(config)) if isinstance(config, str | Path) else dict(config or {})
     settings["names"] = {**(settings.get("names") or {}), **(names or {})}
     told: dict[str, Any] = {}
     try:
         loaded = Loaded(conversion.transformer(tensors, settings, told), told)
-    except ValueError as error:
-        raise files.UserError(f"{path}: {error}") from error
-    except (TypeError, OverflowError, AttributeError) as error:
-        raise files.UserError(
-            f"{path}: a setting of its config is of another kind than it must be: {error}"
-        ) from error
+    except (ValueError, TypeError, OverflowError, AttributeError) as error:
+        of_kind = (
+            "" if isinstance(error, ValueError) else "a setting of its config is of another kind: "
+        )
+        raise files.UserError(f"{path}: {of_kind}{error}") from error
     if check is not None:
         _confirm(loaded.model, check)
     return _checked(loaded, path, begin)
@@ -144,10 +142,17 @@ def _confirm(model: Transformer, check: Check) -> None:
     raise files.UserError(f"{said}: {where}")
 
 
+@torch.no_grad()
 def _checked(loaded: Loaded, source: object, begin: Any) -> Loaded:
     """The model with the token that opens contexts as number 0, if its logits are numbers."""
     model, n_vocab = loaded.model, loaded.model.config.n_vocab
-    _require_finite(model, source)
+    tokens = torch.arange(min(n_vocab, model.config.n_ctx, 32))
+    if not model(tokens[None]).isfinite().all():
+        largest = max(float(W.abs().max()) for W in model.parameters())
+        raise files.UserError(
+            f"{source}: the weights are finite, but logits of the tokens 0 to {len(tokens) - 1} are not. "
+            f"The largest weight is {largest:.2g}"
+        )
     if begin is None:
         model.config = replace(model.config, begin=False)
     elif type(begin) is not int or not 0 <= begin < n_vocab:
@@ -161,50 +166,41 @@ def _checked(loaded: Loaded, source: object, begin: Any) -> Loaded:
     return loaded
 
 
-@torch.no_grad()
-def _require_finite(model: Transformer, source: object) -> None:
-    tokens = torch.arange(min(model.config.n_vocab, model.config.n_ctx, 32))
-    if not model(tokens[None]).isfinite().all():
-        largest = max(float(W.abs().max()) for W in model.parameters())
-        raise files.UserError(
-            f"{source}: the weights are finite, but logits of the tokens 0 to {len(tokens) - 1} are not. "
-            f"The largest weight is {largest:.2g}"
-        )
-
-
 def files_of(source: str | Path) -> list[Path]:
-    """The files of weights that `load` reads: what a hash of the model is taken of."""
+    """Files of weights that `load` reads: what a hash of the model is taken of.
+
+    Raises:
+        UserError: if there are none, several that are no shards, or shards of which some are missing.
+    """
     place = _place(source)
     ours = place / "weights.safetensors"
-    own = (place / "config.toml").is_file() and ours.is_file()
-    return [ours] if own else _shards(_file(place))
-
-
-def _file(place: Path) -> Path:
-    """The one file of weights in a folder, or its index, or this file itself."""
-    if not place.is_dir():
-        return place
-    paths = sorted(path for path in place.iterdir() if path.suffix in KINDS)
-    indices = sorted(place.glob(f"*{INDEX}"))
+    if ours.is_file() and (place / "config.toml").is_file():
+        return [ours]
+    paths = [place] if place.is_file() else sorted(p for p in place.iterdir() if p.suffix in KINDS)
+    indices = sorted((place if place.is_dir() else place.parent).glob(f"*{INDEX}"))
     if len(paths) > 1 and len(indices) == 1:
-        return indices[0]
+        paths = indices
     # Beside the one that hubs call so there may be others, of an optimizer.
     paths = [path for path in paths if path.name == "model.safetensors"] or paths
     if len(paths) != 1:
-        names = [path.name for path in paths]
+        has = [path.name for path in paths] or "no files"
+        kinds = ", ".join(KINDS)
         raise files.UserError(
-            f"{place} has {names or 'no files'} with weights ({', '.join(KINDS)}), but there must "
-            "be one: name the file"
+            f"{place} has {has} with weights ({kinds}), but there must be one: name it"
         )
-    return paths[0]
-
-
-def _config(weights: Path, config: Config) -> dict[str, Any]:
-    """The settings of a file of weights: those that are given, or those beside it, or none."""
-    if isinstance(config, Mapping):
-        return dict(config)
-    path = Path(config) if config else weights.with_name("config.json")
-    return {} if not config and not path.is_file() else _json(path)
+    [path] = paths
+    for index in indices if path not in indices else [path]:
+        names = {Path(str(name)).name for name in _json(index).get("weight_map", {}).values()}
+        if path not in (index, *(index.with_name(name) for name in names)):
+            continue
+        missing = sorted(name for name in names if not index.with_name(name).is_file())
+        if missing or not names:
+            raise files.UserError(f"{index} names {len(names)} shards, but {missing} are not there")
+        return [index.with_name(name) for name in sorted(names)]
+    if re.search(r"-\d+-of-0*([2-9]|1\d+)\.", path.name):
+        said = f"is one of several shards, and their index (*{INDEX}) is not beside it"
+        raise files.UserError(f"{path} {said}")
+    return [path]
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -219,52 +215,32 @@ def _json(path: Path) -> dict[str, Any]:
     return settings
 
 
-def _shards(path: Path) -> list[Path]:
-    """A file of weights by itself, or with the others if it is one of several, or their index."""
-    indices = [path] if path.name.endswith(INDEX) else sorted(path.parent.glob(f"*{INDEX}"))
-    for index in indices:
-        names = sorted(
-            {Path(str(name)).name for name in _json(index).get("weight_map", {}).values()}
-        )
-        if path != index and path.name not in names:
-            continue
-        missing = [name for name in names if not (path.parent / name).is_file()]
-        if missing or not names:
-            raise files.UserError(f"{index} names {len(names)} shards, but {missing} are not there")
-        return [path.parent / name for name in names]
-    if re.search(r"-\d+-of-0*([2-9]|1\d+)\.", path.name):
-        raise files.UserError(
-            f"{path} is one of several shards, and their index (*{INDEX}) is not beside it"
-        )
-    return [path]
-
-
 def _tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file; of a `.pth` nothing but tensors is ever unpacked."""
+    """Tensors of a file; of a `.pth` nothing but tensors is ever unpacked."""
     try:
         if path.suffix == ".safetensors":
             return safetensors.torch.load_file(path)
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as arrays:
                 return {name: torch.from_numpy(arrays[name]) for name in arrays.files}
-        state_dict = torch.load(path, map_location="cpu", weights_only=True)
+        of = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # each format has errors of its own, pickle whatever it likes
         asks = re.findall(r"GLOBAL (\S+)", str(error))
         more = f", and asks for {asks[0]}; nothing of it was run" if asks else ""
+        why = [*str(error).strip().splitlines(), type(error).__name__][0]
         raise files.UserError(
             f"{path} is no file of weights, cut short, or holds more than weights{more}. Ask for a "
-            f".safetensors ({str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__})"
+            f".safetensors ({why})"
         ) from error
-    of_tensors = isinstance(state_dict, dict) and all(
-        isinstance(name, str) and isinstance(W, Tensor) for name, W in state_dict.items()
-    )
-    if not of_tensors:
-        has = [*state_dict][:6] if isinstance(state_dict, dict) else type(state_dict).__name__
+    if not isinstance(of, dict) or not all(
+        isinstance(name, str) and isinstance(W, Tensor) for name, W in of.items()
+    ):
+        has = [*of][:6] if isinstance(of, dict) else type(of).__name__
         raise files.UserError(
             f"{path} must hold a state dict, names with tensors, but has {has}; where one of them is "
             "the state dict, save that by itself"
         )
-    return state_dict
+    return of
 
 
 def _place(source: object) -> Path:

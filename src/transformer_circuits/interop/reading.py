@@ -1,4 +1,4 @@
-"""What the tensors of somebody else's checkpoint are, by structure: no library's names are known.
+"""Parts that the tensors of somebody else's checkpoint are, by structure: no library's names are known.
 
 Names give the index of layer and head, and the usual words; shapes and what is left give the rest. `read`
 gives weights in one layout, by the names that TransformerLens has for parts, or raises an `Unclear` with
@@ -79,7 +79,7 @@ PLACES = {"W_E": "embed.W_E", "W_pos": "pos_embed.W_pos", "W_U": "unembed.W_U", 
 
 
 class Unclear(files.UserError):
-    """More than one reading fits."""
+    """Raised when the tensors of a checkpoint can be read in more than one way."""
 
 
 def whole(part: str) -> str:
@@ -95,13 +95,13 @@ def words(name: str) -> list[list[str]]:
 
 
 def has(name: str, which: str, last: bool = False) -> bool:
-    """Whether a word of a name, or of its last component, is one of `WORDS`."""
+    """True if a word of a name, or of its last component, fits the pattern `WORDS[which]`."""
     components = words(name)[:1] if last else words(name)
     return any(re.fullmatch(WORDS[which], word) for of in components for word in of)
 
 
 def letters(name: str) -> str:
-    """Letters of Q, K, V and O that a tensor is by its name, in the order of the name."""
+    """Letters among Q, K, V and O that a tensor's name stands for, in its order; "" if none."""
     if IN_BLOCKS.fullmatch(re.sub(r"\.?\{\w+\}", "", name)):
         return "QKV"
     if re.search(r"bias_[kv]$", name):  # torch.nn's: a key and a value that every place has more
@@ -123,13 +123,13 @@ class Family:
     """Tensors that are alike but for their layer and head."""
 
     pattern: str
-    """Their name, with {layer} and {head} in place of numbers."""
+    """Name of the tensors, with {layer} and {head} in place of numbers."""
     part: str = ""
     axes: str = ""
     each: dict[tuple[int, int], Tensor] = field(default_factory=dict)
-    """By layer and head, 0 where there is no such number."""
+    """Tensors by layer and head, 0 where there is no such number."""
     inside: bool = False
-    """Whether it is of the layers."""
+    """True for tensors of the layers."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -143,7 +143,7 @@ class Family:
 
     @property
     def atoms(self) -> list[str]:
-        """Its part, or each of those that are joined in it."""
+        """Part that it is, or each of those that are joined in it."""
         joined = re.fullmatch(r"([Wb]_)([QKV]{2,3})", self.part)
         return [joined[1] + x for x in joined[2]] if joined else [self.part] * bool(self.part)
 
@@ -153,7 +153,7 @@ class Family:
 
     @property
     def kind(self) -> str:
-        """How a module calls its matrix, if a module has it."""
+        """Name that a module has for its matrix, if a module has it."""
         return "".join(re.findall(r"[._](weight|kernel|embeddings?)$", self.pattern))
 
     def __str__(self) -> str:
@@ -169,7 +169,7 @@ class Family:
 
 @dataclass
 class Reading:
-    """The weights of a checkpoint by the names of parts, and what else its tensors tell."""
+    """Weights of a checkpoint by the names of parts, and what else its tensors tell."""
 
     weights: dict[str, Tensor]
     """W_Q, W_K, W_V and W_O are [head, d_head, d_model], W_E, W_pos and W_U [n, d_model]."""
@@ -301,7 +301,7 @@ class _Reader:
             raise self.unclear(f"{said}: config={{'n_layers': {n}}} says that these are all", *ways)
 
     def unclear(self, said: str, *ways: tuple[str, ...]) -> Unclear:
-        """The refusal, with every tensor and what it could be; `ways`: part, pattern, axes."""
+        """Refusal with every tensor and what it could be; `ways`: part, pattern, axes."""
         could = {f: f.part or f"could be {' or '.join(self._could_be(f))}" for f in self.families}
         lines = [f"  {f}: {of}" for f, of in could.items()] + [
             "One of these lines settles it:"
@@ -405,16 +405,15 @@ class _Reader:
             of = [part for part in missing if (part != "W_pos") == alike]
             if len(of) == 1 and (alike or (missing == of and not left[0].has("added"))):
                 left[0].part = of[0]
-        outputs = (self.having("W_U") + self.having("W_E"))[:1]
+        [U] = (self.having("W_U") + self.having("W_E"))[:1] or [None]
         stems = {f.stem: f.part[2:] for f in self.inside if f.part[:2] == "W_"}
-        for f in (f for f in self.families if not f.part and f.shape):
+        of_tables = {f.stem for f in self.tables}
+        for f in (f for f in self.families if not f.part and (f.inside or f.ndim == 1)):
             if f.inside and f.stem in stems:
                 f.part = "b_" + stems[f.stem]
-            elif not f.inside and any(
-                f.shape[0] in U.shape and (f.shape != (self.d,) or f.stem == U.stem)
-                for U in outputs
-            ):
-                f.part = "b_U" if f.ndim == 1 else ""
+            elif U and not f.inside and f.shape[0] in U.shape:
+                other = f.shape != (self.d,) and f.stem not in of_tables
+                f.part = "b_U" if other or f.stem == U.stem else ""
 
     def _require_each_once(self) -> None:
         """Refuse parts of which there are none or several, and tensors that are no part."""

@@ -26,14 +26,14 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "normalization_type": ("normalization", "norm_type"),
     "positional_embedding_type": ("position_embedding_type", "pos_type"),
     "tie_word_embeddings": ("tie_weights", "weight_tying", "tie_embeddings"),
-    "attn_only": (), "use_attn_scale": (), "attn_scale": (), "shortformer_pos": (),
+    "attn_only": (), "use_attn_scale": (), "attn_scale": (),
     "model_type": (), "architecture": (), "norm_first": (),
 }  # fmt: skip
-"""What is used, and by which other names it is known."""
+"""Settings that are used, each with its other names."""
 CANONICAL = {other: name for name, others in NAMES.items() for other in (name, *others)}
 SIZES = ("n_layers", "n_heads", "n_key_value_heads", "d_model", "d_head", "d_mlp", "n_ctx",
          "d_vocab", "d_vocab_out")  # fmt: skip
-SWITCHES = ("attn_only", "use_attn_scale", "shortformer_pos", "rotary_adjacent_pairs",
+SWITCHES = ("attn_only", "use_attn_scale", "rotary_adjacent_pairs",
             "tie_word_embeddings", "norm_first")  # fmt: skip
 OFF: Mapping[str, tuple] = {
     "attention_dir": ("causal",), "is_causal": (True,), "causal": (True,), "sliding_window": (None,),
@@ -43,12 +43,12 @@ OFF: Mapping[str, tuple] = {
     "rmsnorm_uses_offset": (False,), "rotary_scaling_factor": (1.0,), "qk_norm_after_rope": (False,),
     "rotary_interleaved_cos_sin": (False,),
 }  # fmt: skip
-"""What no model here has, each with the values that say so; of others, None does."""
+"""Features that no model here has, each with the values that switch it off; others are off at None."""
 SWITCHED_OFF = re.compile(
     r"use_(?:local_attn|qk_norm|.*rope|.*logn_attn|attention_sinks|normalization_before_and_after|alibi)"
     r"|is_encoder_decoder|add_cross_attention|use_sliding_window"
 )
-"""What no model here has, either, where it is false."""
+"""Pattern of further such features, off where they are false."""
 HARMLESS = re.compile(
     # of MLPs, of which there are none, and what shapes and names of weights tell
     r"act_fn|activation(?:_function)?|hidden_act|gated_mlp|parallel_attn_mlp|(?:attention_|mlp_|qkv_|use_)?bias"
@@ -71,8 +71,8 @@ HARMLESS = re.compile(
 NORMS = (None, "LN", "LNPre", "RMS", "RMSPre")
 POSITIONS = ("shortformer", "standard", "rotary", "none")
 TURNED = ("llama", "mistral", "qwen2", "gpt_neox")
-"""Of Hugging Face's kinds of model, those whose attention is plain and rotary, in halves; "gpt2" is
-plain, too, with a table. Others are refused: what such a name stands for is in no weight."""
+"""Hugging Face's kinds of model whose attention is plain and rotary, in halves; "gpt2" is plain, too,
+with a table. Others are refused: what such a name stands for is in no weight."""
 
 
 def settings(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -90,9 +90,8 @@ def settings(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         )
     rope = {**(given.pop("rope_scaling", None) or {}), **(given.pop("rope_parameters", None) or {})}
     if any(isinstance(value, Mapping) for value in rope.values()):
-        raise ValueError(
-            f"rotary positions differ by kind of layer, {[*rope]}, but here all turn alike"
-        )
+        said = f"rotary positions differ by kind of layer, {[*rope]}, but here all turn alike"
+        raise ValueError(said)
     said = {rope.pop(key, "default") for key in ("rope_type", "type")} - {"default"}
     if said:
         raise ValueError(f"rope_type is {sorted(said)} but all models here have 'default'")
@@ -114,25 +113,20 @@ def settings(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
             if used in cfg and cfg[used] != value:
                 raise ValueError(f"{by[used]} is {cfg[used]!r} but {name}, the same, is {value!r}")
             cfg[used], by[used] = value, name
-        elif used is None and not _is_off(name, value) and not HARMLESS.fullmatch(name):
-            raise ValueError(
-                f"nothing here knows {name}, which the config has as {value!r}: if it changes what the "
-                "model computes, the model cannot be read; if it does not, leave it out of the config"
-            )
         elif used is None:
+            off = name in OFF or value is None or (value is False and SWITCHED_OFF.fullmatch(name))
+            if not off and not HARMLESS.fullmatch(name):
+                raise ValueError(
+                    f"nothing here knows {name}, which the config has as {value!r}: if it changes what the "
+                    "model computes, the model cannot be read; if it does not, leave it out of the config"
+                )
             unused.append(name)
     _checked(cfg, given)
     if by.get("eps") == "rms_norm_eps":
         cfg.setdefault("normalization_type", "RMS")
     if by.get("eps") in ("layer_norm_epsilon", "layer_norm_eps"):
         cfg.setdefault("normalization_type", "LN")
-    if "shortformer_pos" in cfg:
-        short = cfg["shortformer_pos"]
-        cfg["positional_embedding_type"] = "shortformer" if short else "standard"
-    turned = kind in TURNED or any(
-        name.startswith("rotary") for name in cfg if cfg[name] is not None
-    )
-    if turned:
+    if kind in TURNED or any(name.startswith("rotary") for name in cfg):
         cfg.setdefault("positional_embedding_type", "rotary")
     if cfg.get("architecture") == "TransformerLensNative":  # whatever its config says
         cfg["rotary_adjacent_pairs"] = True
@@ -142,11 +136,6 @@ def settings(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         if name in cfg and cfg[name] not in known:
             raise ValueError(f"{name} is {cfg[name]!r} but must be one of {known}")
     return cfg, sorted(unused)
-
-
-def _is_off(name: str, value: Any) -> bool:
-    """Whether a setting is compared by `OFF`, or switches off what nothing here knows."""
-    return name in OFF or value is None or (value is False and bool(SWITCHED_OFF.fullmatch(name)))
 
 
 def _checked(cfg: Mapping[str, Any], given: Mapping[str, Any]) -> None:
@@ -170,7 +159,7 @@ def _checked(cfg: Mapping[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def attention_scale(cfg: Mapping[str, Any], d_head: int) -> float:
-    """What W_Q must be multiplied with, so that 1/√d_head does what the config's scale did."""
+    """Factor of W_Q with which 1/√d_head does what the config's scale did."""
     scale = cfg.get("attn_scale", -1) if cfg.get("use_attn_scale", True) else 1.0
     return 1.0 if scale in (None, -1) else math.sqrt(d_head) / scale
 
@@ -188,23 +177,16 @@ def require_sizes(cfg: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
 
 
 def rotary(cfg: Mapping[str, Any], n_ctx: int, d_head: int) -> tuple[Tensor, Tensor]:
-    """The angles of `GeneralAttention`, and in which order it has the rows of W_Q and W_K."""
+    """Angles of `GeneralAttention`, and the order in which it has the rows of W_Q and W_K."""
     n = cfg.get("rotary_dim") or int(d_head * cfg.get("rotary_share", 1.0))
     if d_head % 2 or n % 2 or not 0 < n <= d_head:
-        raise ValueError(
-            f"rotary positions turn pairs of rows, but d_head is {d_head}, rotary_dim {n}"
-        )
-    for name, what in (
-        (
-            "rotary_adjacent_pairs",
-            "true for the pairs 0 and 1, 2 and 3, …, false for 0 and d_head / 2, 1 and …",
-        ),
-        ("rotary_base", "often 10000"),
-    ):
+        said = f"rotary positions turn pairs of rows, but d_head is {d_head}, rotary_dim {n}"
+        raise ValueError(said)
+    pairs = "true for the pairs 0 and 1, 2 and 3, …, false for 0 and d_head / 2, 1 and …"
+    for name, what in (("rotary_adjacent_pairs", pairs), ("rotary_base", "often 10000")):
         if name not in cfg:
-            raise ValueError(
-                f"no weight tells how rotary positions turn: say {name} in the config, {what}"
-            )
+            said = f"no weight tells how rotary positions turn: say {name} in the config, {what}"
+            raise ValueError(said)
     frequency = float(cfg["rotary_base"]) ** (-torch.arange(0, n, 2, dtype=torch.float64) / n)
     rates = torch.cat([frequency, torch.zeros((d_head - n) // 2, dtype=torch.float64)])
     adjacent = cfg["rotary_adjacent_pairs"]

@@ -28,7 +28,7 @@ class ModelConfig(Table):
     """Base of the sinusoids: their frequencies fall from π to about π / position_base radians per token,
     so the longest period is about 2 · position_base tokens."""
     begin: bool = True
-    """Whether every context opens with BEGIN; if not, BEGIN stands only where a document begins."""
+    """True if every context opens with BEGIN; if not, BEGIN stands only where a document begins."""
     d_mlp: int = 0
     """Neurons of the MLP after each attention layer; 0 where there are none, as in the paper."""
 

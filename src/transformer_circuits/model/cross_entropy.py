@@ -54,15 +54,12 @@ def mean(
 
 
 def of_streams(
-    model: Transformer, x: Float[Tensor, "*batch d_model"], targets: Int[Tensor, "*batch"]
-) -> Float[Tensor, "*batch"]:
-    """`per_token` of the logits of residual streams, of which only `LOGITS` are there at once. [nats]"""
-    parts = (
-        rows.split(max(1, LOGITS // len(model.W_U)))
-        for rows in (x.flatten(0, -2), targets.flatten())
-    )
-    losses = [per_token(model.unembed(part), right) for part, right in zip(*parts, strict=True)]
-    return torch.cat(losses).view_as(targets)
+    model: Transformer, x: Float[Tensor, "n *pos d_model"], targets: Int[Tensor, "n *pos"]
+) -> Float[Tensor, "n *pos"]:
+    """`per_token` of the logits of residual streams, about `LOGITS` of them at once. [nats]"""
+    size = max(1, LOGITS // (len(model.W_U) * max(1, targets[:1].numel())))
+    parts = zip(x.split(size), targets.split(size), strict=True)
+    return torch.cat([per_token(model.unembed(part), right) for part, right in parts])
 
 
 def changed(

@@ -43,7 +43,7 @@ NORM, HELD, ROTARY, STREAM, BIASES, OUTPUTS = ALL
 
 
 def all_but(*forms: str) -> tuple[str, ...]:
-    """All other `FORMS`."""
+    """Names of all `FORMS` but these."""
     return tuple(form for form in FORMS if form not in forms)
 
 
@@ -176,7 +176,7 @@ class GeneralTransformer(Transformer):
 
     @property
     def norms(self) -> bool:
-        """Whether anything is read through a norm."""
+        """True if anything is read through a norm."""
         return any(
             norm.eps is not None for norm in (self.norm, *(layer.norm for layer in self.layers))
         )
@@ -224,7 +224,7 @@ class GeneralTransformer(Transformer):
 
     @torch.no_grad()
     def frozen(self, tokens: Int[Tensor, "batch pos"]) -> "GeneralTransformer":
-        """Same model for these tokens alone, its norms held as they are there; weights are shared."""
+        """Model for these tokens alone, its norms held at their values there; weights are shared."""
         shared = {id(tensor): tensor for tensor in (*self.parameters(), *self.buffers())}
         if not self.norms or self.frozen_for is not None:
             return self

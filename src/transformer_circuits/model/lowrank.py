@@ -80,11 +80,11 @@ class LowRank:
         return LowRank(other @ self.left, self.right)
 
     def double(self) -> "LowRank":
-        """Same matrix in float64, for checking identities."""
+        """Matrix with both factors in float64, for checking identities."""
         return LowRank(self.left.double(), self.right.double())
 
     def dense(self) -> Float[Tensor, "*batch rows cols"]:
-        """The matrix itself: rows · cols numbers in memory."""
+        """Matrix as one tensor: rows · cols numbers in memory."""
         return self.left @ self.right
 
     def rows(self, which: Sequence[int] | Int[Tensor, " n"]) -> Float[Tensor, "*batch n cols"]:
@@ -104,7 +104,7 @@ class LowRank:
         return (torch.linalg.qr(self.left).R @ self.right).norm(dim=(-2, -1))
 
     def singular_values(self) -> Float[Tensor, "*batch rank"]:
-        """All singular values that can be non-zero, largest first."""
+        """Singular values that can be non-zero, largest first."""
         return torch.linalg.svdvals(self._core())[..., : self.max_rank]
 
     def svd(

@@ -11,10 +11,10 @@ from transformer_circuits.stage.reading import Reading, of_label
 
 
 class Verdict(NamedTuple):
-    """Whether a condition holds in a state."""
+    """Outcome of a condition for one reading, with the compared value and its bound."""
 
     ok: bool | None
-    """None where it does not apply: a head is off or not in this model, a token not on the line."""
+    """True if it holds; None where a head is off or not in this model, or a token not on the line."""
     value: float | None = None
     """Value that was compared: a share from 0 to 1, or a rank."""
     bound: float | None = None
@@ -50,19 +50,19 @@ EVERY, NONE, NEXT = "every piece", "no piece", "next"
 
 @dataclass(frozen=True)
 class Likely(_Bounded):
-    """Condition on how likely tokens are before they come; made by `likely`."""
+    """Condition on the probability or rank of tokens, predicted before they come; made by `likely`."""
 
     of: str
     rank: int | None
 
     @property
     def json(self) -> dict[str, Any]:
-        """As the page has it."""
+        """Condition as a JSON-ready dict, as `website/stage/marks.js` decides it."""
         rank = {} if self.rank is None else {"rank": self.rank}
         return {"kind": "likely", "of": self.of} | self._bound | rank
 
     def decide(self, reading: Reading) -> Verdict:
-        """Whether it holds of a reading."""
+        """Verdict on a reading: probability or rank against the bound; `ok` is None without a token."""
         told = self._told(reading)
         if not told:
             return Verdict(None)
@@ -83,7 +83,7 @@ class Likely(_Bounded):
         return Verdict(worst <= self.rank, worst, self.rank, f"rank {worst}, should be {first}")
 
     def _told(self, reading: Reading) -> list[tuple[float, int]]:
-        """How likely each token in question is, with its rank."""
+        """Probability and rank of each token in question."""
         following = [(place, reading.ids[place + 1]) for place in reading.places]
         if self.of in (EVERY, NONE):
             asked = following
@@ -101,7 +101,7 @@ class Likely(_Bounded):
 def likely(
     of: str, *, above: float | None = None, below: float | None = None, rank: int | None = None
 ) -> Likely:
-    """Condition on how likely tokens are held to be before they come: above or below a bound, or ranked high.
+    """Condition on the probability of tokens before they come, with a bound, or on their rank.
 
     `of`: "every piece" of the name that comes again, the least likely of which is compared; "no piece",
     the likeliest; the label of one piece of it; "next", the token that stands after the place looked
@@ -117,7 +117,7 @@ def likely(
 
 @dataclass(frozen=True)
 class Looks(_Bounded):
-    """Condition on how much of their attention heads pay to a place; made by `looks`."""
+    """Condition on the attention that heads pay to one place; made by `looks`."""
 
     heads: tuple[str, ...]
     to: str
@@ -125,11 +125,11 @@ class Looks(_Bounded):
 
     @property
     def json(self) -> dict[str, Any]:
-        """As the page has it."""
+        """Condition as a JSON-ready dict, as `website/stage/marks.js` decides it."""
         return {"kind": "looks", "heads": [*self.heads], "to": self.to, "at": self.at} | self._bound
 
     def decide(self, reading: Reading) -> Verdict:
-        """Whether it holds of a reading."""
+        """Verdict on a reading: the heads' attention against the bound; `ok` is None as for `Verdict`."""
         there, off = reading.line.heads, reading.line.off
         if any(head not in there or head in off for head in self.heads):
             return Verdict(None)
@@ -159,7 +159,7 @@ def looks(
     above: float | None = None,
     below: float | None = None,
 ) -> Looks:
-    """Condition on how much of its attention each of some heads pays to a place: above or below a bound.
+    """Condition that the attention of each of some heads to a place is above or below a bound.
 
     `to`: a token's label, its first occurrence; "◦", the sign that opens the line; "itself", the place
     that looks; "before", one back. `at`: the place that looks, as for a `Reading`; else that of the

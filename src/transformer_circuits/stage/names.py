@@ -1,9 +1,9 @@
-"""Names that come again: which tokens of a line they are. `website/stage/engine.js` finds it the same way."""
+"""Names that come again: which tokens of a line they are. `website/stage/names.js` finds the same."""
 
 from collections.abc import Sequence
 
 BEGIN = "◦"
-"""How the token that opens every line is written."""
+"""Label of the token that opens every line."""
 
 
 def bare(label: str) -> str:
@@ -57,8 +57,7 @@ def again(ids: Sequence[int], labels: Sequence[str]) -> tuple[int, int, int] | N
 
 
 def cut_differently(labels: Sequence[str]) -> bool:
-    """Whether the last word came before, letter by letter, but never in the same tokens; or is the
-    beginning of one that came, and goes on in other tokens.
+    """True if the last word has the letters of an earlier one, or of its beginning, in other tokens.
 
     No head that looks for a token then finds where it stood.
     """

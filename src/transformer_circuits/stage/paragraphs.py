@@ -20,7 +20,7 @@ from transformer_circuits.stage.reading import FOLDERS, Reading
 from transformer_circuits.training import checkpoint
 
 OPENS = ("board", "column", "training", "unsure")
-"""What a paragraph unfolds: who adds what to the next piece; what a head says of the token that it
+"""Panels that a paragraph unfolds: who adds what to the next piece; what a head says of the token that it
 looks at ("column 1.0" says which head); moments of the training; the other two seeds."""
 SIGNS = {True: "✓", False: "✗", None: "–"}
 CLASSES = {True: "yes", False: "no", None: "none"}
@@ -29,7 +29,7 @@ _STYLE = (
     f".step .holds{{border-bottom:1px solid currentColor}}.step .sign{{font-weight:700;margin-left:.2em;"
     f"color:{theme.ROLES['key'].light}}}.step .no .sign,.step .none .sign{{color:{theme.MORE.light}}}"
 )
-"""Where a page brings no style of its own: in Jupyter."""
+"""Style for Jupyter, where a page brings none of its own."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def stage(reading: Reading, title: str = "", opens: str | None = None) -> Shown:
 
 
 _brought: dict[tuple | None, set[str]] = {}
-"""What this page has brought of the states that it sets, each once: of a line of code, and of what is
+"""Results that this page has brought of the states that it sets, each once: of a line of code, and of what is
 unfolded, the tokens asked about; None stands for the stage. A page is one kernel."""
 
 

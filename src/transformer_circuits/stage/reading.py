@@ -27,9 +27,9 @@ from transformer_circuits.training import checkpoint
 FOLDERS = {"two_layers": "two-layer", "one_layer": "one-layer", "zero_layers": "zero-layer"}
 """The models by the words of the line of code, with their folders in `data/models/`."""
 READINGS = {"queries": "Q", "keys": "K", "values": "V"}
-"""What a head reads the stream with, as the line of code says it and as the paper does."""
+"""Inputs of a head by their names in the line of code, with the paper's letters."""
 LISTED = 8
-"""How many of the likeliest next tokens a result has."""
+"""Number of likeliest next tokens in a result."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class _Line:
     model: str
     of_seed: int = 0
     step: int | None = None
-    """Of the training; None is its end."""
+    """Step of the training; None is its end."""
     off: tuple[str, ...] = ()
     cuts: tuple[Cut, ...] = ()
 

@@ -31,8 +31,8 @@ _BAR = 110.0
 
 
 def finders(reading: Reading) -> list[str]:
-    """Heads of the last of two layers that look, somewhere in the name that comes again, at what came
-    after the same piece the first time."""
+    """Induction heads on this line: last-layer heads whose attention, from some place of the repeated
+    name, to the token after its first occurrence is above `LOOKS`."""
     if len(reading.patterns) < 2 or not reading.places:
         return []
     A, n = reading.patterns[-1], len(reading.places)
@@ -76,7 +76,7 @@ def moment(reading: Reading) -> str:
 
 
 def _title(reading: Reading) -> str:
-    """What is shown, if nobody says what it shows."""
+    """Title of a drawing that was given none."""
     model = reading.line.model.replace("_", " ").capitalize()
     if reading.line.of_seed:
         model += f", seed {reading.line.of_seed}"
@@ -88,7 +88,7 @@ def _title(reading: Reading) -> str:
 
 
 def _done(reading: Reading) -> str:
-    """What is done to the model, in words."""
+    """Heads off and edges cut, in words."""
     cuts: dict[tuple[str, str], list[str]] = {}
     for cut in reading.line.cuts:
         cuts.setdefault((cut.source, cut.into), []).append(cut.of)
@@ -108,8 +108,8 @@ def _whole(reading: Reading) -> Reading:
 
 
 def looking(reading: Reading) -> dict[str, torch.Tensor]:
-    """Where the heads look that are drawn: the finders, or whoever of the last layer looks at something;
-    from a place that has a note, whoever left it."""
+    """Attention from `at` of each head to draw: the finders, else up to three last-layer heads with
+    attention above `LOOKS`; at a place with a note, the note taker."""
     whole = _whole(reading)
     found = finders(whole)
     if reading.at in _noted(reading)[0]:

@@ -60,7 +60,7 @@ class Take:
     """Fraction of the kept training documents that the small profile holds, too."""
 
     def wants(self, name: str) -> bool:
-        """Whether the file called `name` (path inside the archive) is taken."""
+        """True if the file called `name` (path inside the archive) is taken."""
 
         def matches(globs: tuple[str, ...]) -> bool:
             return any(fnmatch.fnmatchcase(name, glob) for glob in globs)

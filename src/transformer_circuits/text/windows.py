@@ -28,7 +28,7 @@ class Context(Protocol):
 
     @property
     def begin(self) -> bool:
-        """Whether every context opens with BEGIN."""
+        """True if every context opens with BEGIN."""
 
 
 def starts(

@@ -11,7 +11,7 @@ from transformer_circuits.settings import Table
 
 @dataclass(frozen=True)
 class TrainConfig(Table):
-    """Plan of one training run. Steps and batches are counted over all processes together."""
+    """Plan of one training run."""
 
     table = "training"
 

@@ -2,8 +2,6 @@
 
 import logging
 import math
-import re
-from pathlib import Path
 
 import torch
 from jaxtyping import Float
@@ -12,12 +10,9 @@ from torch.overrides import TorchFunctionMode
 
 from transformer_circuits.model.transformer import causal_results
 
-_SAYS_WHY = re.compile(r"error: (?!ld returned|linker command failed)|\bld: (?!warning)")
-"""Pattern of a compiler's or linker's line that names the missing part, and not only that one is."""
-
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether the device has instructions for bfloat16, so that mixed precision is faster."""
+    """True if the device has instructions for bfloat16, so that mixed precision is faster."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     # Told to use no more than AVX2, torch compiles a loss in bfloat16 that reads beyond its memory.
@@ -43,21 +38,14 @@ class WithoutBfloat16(TorchFunctionMode):
 
 
 def compiles(device: torch.device) -> bool:
-    """Whether `torch.compile` works, tried on one small function; if not, a line on stderr says so.
+    """True if `torch.compile` works, tried on one small function; else stderr says why not.
 
     A compiler may be there without its own requirements, as on Debian without python3-dev.
     """
     try:
         torch.compile(torch.sin)(torch.ones(16, device=device))
     except Exception as error:  # whatever is missing, training goes on without it
-        lines = str(error).splitlines() or [type(error).__name__]
-        reason = next((line for line in lines if _SAYS_WHY.search(line)), lines[0])
-        if " " in (folder := str(Path(torch.__file__).parent)):  # which torch hands on unquoted
-            reason += (
-                f"; the path {folder} has a blank, which can be why: move the book to a folder "
-                "without one, remove .venv there, and run make again"
-            )
-        logging.getLogger(__name__).warning("slower without torch.compile: %s", reason)
+        logging.getLogger(__name__).warning("slower without torch.compile: %s", error)
         return False
     return True
 
@@ -71,7 +59,7 @@ def causal_blocks(
     k: Float[Tensor, "batch head pos d_head"],
     v: Float[Tensor, "batch head pos d_head"],
 ) -> Float[Tensor, "batch head pos d_head"]:
-    """Same as `causal_results` up to rounding, twice as fast where a CPU's compiler makes it.
+    """Values of `causal_results` up to rounding, twice as fast where a CPU's compiler makes them.
 
     Nothing is computed above the diagonal except inside the last block of each. Where nothing is
     compiled, and on other devices, PyTorch's own is faster, and is taken.

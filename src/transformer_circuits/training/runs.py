@@ -47,7 +47,7 @@ class Run:
         before = trainer.log[-2]["step"] if len(trainer.log) > 1 else 0
         due = any(before < step <= trainer.step for step in trainer.config.checkpoints)
         missing = trainer.step not in checkpoint.steps(self.state)
-        if due and missing and trainer.accelerator.is_main_process:
+        if due and missing:
             checkpoint.save_checkpoint(self.state, trainer.model, trainer.step)
 
     def save(self) -> float:

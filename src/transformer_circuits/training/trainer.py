@@ -1,4 +1,4 @@
-"""The training loop: resumable at any moment, in one process or many."""
+"""The training loop, in one process; stopped at any moment, it resumes from its last record."""
 
 import contextlib
 import io
@@ -25,9 +25,6 @@ from transformer_circuits.training.config import TrainConfig
 
 class Trainer:
     """Training run: `for record in Trainer(...).run()` trains and yields a record per logged step.
-
-    Under `torchrun` every process takes its share of each batch. The batches are the same for any
-    number of processes that divides the batch, and so, up to rounding, is the result.
 
     Trains on a GPU with CUDA (or ROCm) if there is one, else on the CPU. Other devices, such as
     Apple's, lack operations that `probe` may need.
@@ -56,18 +53,9 @@ class Trainer:
         `repeat_weight`: of targets in the loss that `windows.completes_repeat`; all others have 1.
         `differs`: the difference from other runs with the same model, config and text.
         """
-        # Imported here, as only training needs it: analyses import this folder, too.
-        from accelerate import Accelerator
-
-        self.accelerator = Accelerator(mixed_precision="no", cpu=not torch.cuda.is_available())
         if (highest := int(stream.max())) >= model.config.n_vocab:
             raise files.UserError(
                 f"the text has token {highest} but n_vocab is {model.config.n_vocab}"
-            )
-        if config.batch % self.accelerator.num_processes:
-            raise files.UserError(
-                f"batch is {config.batch} but {self.accelerator.num_processes} processes "
-                "do not divide it"
             )
         self.model, self.config, self.stream, self.every = model, config, stream, every
         self.probe, self.repeat_weight, self.differs = probe, repeat_weight, differs
@@ -75,8 +63,7 @@ class Trainer:
         self.step, self.seconds = 0, 0.0
         self.log: list[dict[str, float]] = []
 
-        # Precision is ours: accelerate's is one for the whole process, and stays on the model.
-        device = self.accelerator.device
+        device = self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         mixed = hardware.has_bfloat16(device)
         self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=mixed)
         self.stepping = contextlib.nullcontext() if mixed else hardware.WithoutBfloat16()
@@ -86,7 +73,6 @@ class Trainer:
         self.peaks = [optimizer.param_groups[0]["lr"] for optimizer in self.optimizers]
         if self.state_path and self.state_path.exists():
             self._resume(self.state_path)
-        self.wrapped = self.accelerator.prepare_model(model)
         self.loss = cross_entropy.loss_nats
         if compile or (compile is None and hardware.compiles(device)):
             for layer in model.layers:
@@ -99,7 +85,7 @@ class Trainer:
         Records are `every` steps apart or a twentieth of the steps made, whichever is more. If the
         loss stops being a number, a FloatingPointError is raised, and the last good state is kept.
         """
-        main, terminal = self.accelerator.is_main_process, sys.stderr.isatty()
+        terminal = sys.stderr.isatty()
         tokens_per_step = self.config.batch * self.model.config.n_ctx
         first, started = self.step, time.perf_counter()
         before = self.seconds
@@ -107,7 +93,7 @@ class Trainer:
             total=self.config.steps,
             initial=self.step,
             unit="step",
-            disable=not (main and (terminal or "ipykernel" in sys.modules)),
+            disable=not (terminal or "ipykernel" in sys.modules),
         ) as bar:
             while self.step < self.config.steps:
                 loss = self._one_step()
@@ -131,13 +117,13 @@ class Trainer:
                     "loss_nats": round(nats, 4),
                     "tokens_per_second": round(speed),
                 }
-                if self.probe and main:
+                if self.probe:
                     record |= self.probe(self.model)
                 self.log.append(record)
                 self._save()
                 bar.set_postfix_str(f"{nats:.3f} nats, {speed:,.0f} tokens/s")
                 yield record
-            if main and self.log and not terminal:
+            if self.log and not terminal:
                 nats = self.log[-1]["loss_nats"]
                 bar.write(f"trained {self.step} steps, {nats} nats per token on the last batch")
 
@@ -147,12 +133,12 @@ class Trainer:
         return min(last + max(self.every, last // 20), self.config.steps)
 
     def _one_step(self) -> Tensor:
-        """Make one step of all optimizers; returns the mean loss before it, over all processes."""
+        """Make one step of all optimizers; returns the mean loss before it."""
         factor = recipe.schedule(self.step, self.config)
         for optimizer, peak in zip(self.optimizers, self.peaks, strict=True):
             for group in optimizer.param_groups:
                 group["lr"] = peak * factor
-        inputs, targets = self._share()
+        inputs, targets = self._batch()
         seen = recipe.positions(self.step, self.config, self.model.config.n_layers)
         weights = None
         if self.repeat_weight != 1:
@@ -160,26 +146,27 @@ class Trainer:
             weights = torch.where(repeats, self.repeat_weight, 1.0)
         with self.autocast:
             loss = self.loss(
-                self.wrapped, inputs, targets, weights=weights, positions=seen.to(inputs.device)
+                self.model, inputs, targets, weights=weights, positions=seen.to(inputs.device)
             )
-        self.accelerator.backward(loss)
-        self.accelerator.clip_grad_norm_(self.model.parameters(), 1.0)
+        loss.backward()
+        # One odd batch, a table of numbers say, would throw a small model far off.
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
             with self.stepping:
                 optimizer.step()
             optimizer.zero_grad()
         recipe.normalise(self.model, self.config.rms_embed)
-        return self.accelerator.reduce(loss.detach(), reduction="mean")
+        return loss.detach()
 
-    def _share(self) -> tuple[Tensor, Tensor]:
-        """Part of the step's batch for this process; the batch depends on seed and step alone."""
-        config, shape, accelerator = self.config, self.model.config, self.accelerator
-        generator = torch.Generator().manual_seed(1_000_003 * config.seed + self.step)
-        inputs, targets = windows.batch(
-            self.stream, config.batch, shape, best_of=config.best_of, generator=generator
-        )
-        rank, n = accelerator.process_index, accelerator.num_processes
-        return tuple(part.chunk(n)[rank].to(accelerator.device) for part in (inputs, targets))
+    def _batch(self) -> tuple[Tensor, Tensor]:
+        """Batch of the step, which depends on seed and step alone."""
+        # More than a run has steps: no step of one seed draws the batch of another seed's.
+        generator = torch.Generator().manual_seed(1_000_003 * self.config.seed + self.step)
+        batch = windows.batch(
+            self.stream, self.config.batch, self.model.config,
+            best_of=self.config.best_of, generator=generator,
+        )  # fmt: skip
+        return tuple(part.to(self.device) for part in batch)
 
     @cached_property
     def _settings(self) -> str:
@@ -191,7 +178,7 @@ class Trainer:
         return files.as_json(belongs)
 
     def _save(self) -> None:
-        if self.state_path is None or not self.accelerator.is_main_process:
+        if self.state_path is None:
             return
         state = {
             "model": self.model.state_dict(),
@@ -206,7 +193,7 @@ class Trainer:
 
     def _resume(self, path: Path) -> None:
         try:
-            state = torch.load(path, self.accelerator.device, weights_only=True)
+            state = torch.load(path, self.device, weights_only=True)
         except Exception as error:  # torch raises whatever its reader of archives does
             raise files.UserError(
                 f"{path} is damaged: {error}; move it away to start afresh"

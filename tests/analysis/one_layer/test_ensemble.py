@@ -5,6 +5,7 @@ import torch
 from transformer_circuits.analysis import heads
 from transformer_circuits.analysis.one_layer import ensemble
 
+ALIKE = torch.full((17,), 1 / 17, dtype=torch.float64)
 FORMS = torch.tensor([[0, -1], [1, 2], [1, 2], *([i, -1] for i in range(3, 17))])
 
 
@@ -23,12 +24,12 @@ def test_copying_is_the_entries_of_the_words_themselves(model, tokens):
 
 def test_where_all_keys_are_alike_nothing_competes(model, tokens):
     model.layers[0].W_K_concat.zero_()
-    pattern = ensemble.each_by_itself(model, tokens, torch.ones(17, dtype=torch.float64))
+    pattern = ensemble.each_by_itself(model, tokens, ALIKE, model.layers[0].W_K @ model.W_E)
     assert torch.allclose(pattern, model.trace(tokens).patterns[0])
 
 
 def test_attention_depends_on_no_other_source(model):
     tokens = torch.tensor([[0, 3, 5, 7, 9], [0, 3, 6, 8, 9]])
-    frequency = torch.ones(17, dtype=torch.float64)
-    pattern = ensemble.each_by_itself(model, tokens, frequency)[:, :, 4]
+    keys = model.layers[0].W_K @ model.W_E
+    pattern = ensemble.each_by_itself(model, tokens, ALIKE, keys)[:, :, 4]
     assert torch.allclose(pattern[0, :, [0, 1, 4]], pattern[1, :, [0, 1, 4]])

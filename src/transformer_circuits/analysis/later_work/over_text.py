@@ -41,7 +41,7 @@ class Looks:
     kind: Int[Tensor, " place"]
     """Index into `KINDS`."""
     said: Bool[Tensor, " place"]
-    """Whether the token looked at comes next."""
+    """True where the token looked at comes next."""
     common: Float[Tensor, " place"]
     """Share of that token among the other sources: the rate at which it would come next if order
     meant nothing. The source itself is left out, or chance would come out too low.

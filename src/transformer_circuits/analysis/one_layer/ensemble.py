@@ -1,6 +1,5 @@
-"""Parts of a one-layer model's heads, each beside the direct path alone: copying and the rest, and
-every source weighed by itself (paper: "One-Layer Models", and the objection that a softmax makes
-sources compete).
+"""Copying by a one-layer model's heads, and their attention with every source weighed by itself
+(paper: "One-Layer Models", and the objection that a softmax makes sources compete).
 """
 
 import math
@@ -63,33 +62,37 @@ def copying(
 def each_by_itself(
     model: Transformer,
     inputs: Int[Tensor, "batch pos"],
-    frequency: Float[Tensor, " n_vocab"],
+    share: Float[Tensor, " n_vocab"],
+    keys: Float[Tensor, "head d_head n_vocab"],
     places: slice = slice(None),
 ) -> Float[Tensor, "batch head place src"]:
     """Attention of first-layer heads if sources did not compete with each other, from some places.
 
     The softmax divides a source's weight by the sum of the weights of all sources that happen to be
     there. Here it is divided by their sum if every other source were average text: at each place,
-    the mean over tokens by their `frequency`. So a destination's attention to a source depends on
+    the mean over tokens by their `share` of it; `keys`: W_K W_E, of all tokens. So a destination's attention to a source depends on
     these two tokens and their places alone, as a skip-trigram's strength does. It need not sum to
     one; each head is scaled so that at these places the two sums agree in geometric mean.
+
+    In that sum the present token and BEGIN keep their own scores. The mean over tokens stands for
+    every other source, the one that is weighed included.
     """
     model.require()
     layer, config = model.layers[0], model.config
     x, W_P = model.embed(inputs)
     n_pos, rows = inputs.shape[1], []
     asked = torch.arange(n_pos, device=x.device)[places]
-    scores = causal_scores(layer.queries(x, W_P)[:, :, asked], layer.keys(x, W_P), asked)
+    q = layer.queries(x[:, asked], W_P[asked])
+    scores = causal_scores(q, layer.keys(x, W_P), asked)
+    q = q / math.sqrt(config.d_head)  # [batch, head, dst, d_head]
     future = torch.ones(n_pos, n_pos, dtype=torch.bool).triu(1)[places]
-    share = (frequency / frequency.sum()).log()
+    log_share = share.log()
     for h in range(config.n_heads):
-        q = (x + W_P)[:, places] @ layer.W_Q[h].T / math.sqrt(config.d_head)  # [batch, dst, d_head]
-        keys = layer.W_K[h] @ model.W_E  # [d_head, token]
         # One window at a time: the scores of a batch would not fit into the processor's cache.
         of_token = torch.stack(
-            [torch.addmm(share, queries, keys).logsumexp(dim=-1) for queries in q]
+            [torch.addmm(log_share, queries, keys[h]).logsumexp(dim=-1) for queries in q[:, h]]
         )
-        of_place = q @ (W_P @ layer.W_K[h].T).T  # [batch, dst, src]
+        of_place = q[:, h] @ (W_P @ layer.W_K[h].T).T  # [batch, dst, src]
         average = (of_place + of_token[..., None]).masked_fill(future, -math.inf)
         of_head = scores[:, h]
         known = torch.eye(n_pos, dtype=torch.bool)[places] | (inputs == BEGIN)[:, None]

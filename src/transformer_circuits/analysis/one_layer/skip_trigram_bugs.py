@@ -42,9 +42,11 @@ class Split(NamedTuple):
     """
 
 
-def from_earlier(inputs: Int[Tensor, "batch pos"], pattern: Pattern) -> Pattern:
-    """Attention to earlier tokens alone: none to the present one, nor to BEGIN."""
-    itself = torch.eye(inputs.shape[1], dtype=torch.bool, device=inputs.device)
+def from_earlier(
+    inputs: Int[Tensor, "batch pos"], pattern: Pattern, places: slice = slice(None)
+) -> Pattern:
+    """Attention, from some places, to earlier tokens alone: none to the present one, nor to BEGIN."""
+    itself = torch.eye(inputs.shape[1], dtype=torch.bool, device=inputs.device)[places]
     return pattern.masked_fill(itself | (inputs == BEGIN)[:, None, None], 0)
 
 

@@ -47,7 +47,7 @@ OPENERS = (" for", " if", " return", " while", " try", " with", " raise", " def"
 
 
 def spelled_out() -> Iterator[tuple[str, tuple[str, str, str]]]:
-    """Every skip-trigram of the paper's list as three texts, with its family."""
+    """Texts (family, (source, destination, output)) of every skip-trigram of the paper's list."""
     for family, examples in OF_THE_PAPER.items():
         for example in examples.split("|"):
             src, rest = example.split("…")

@@ -50,7 +50,7 @@ class Places:
     def first(
         self, triples: Sequence[SkipTrigram], any_destination: bool = False
     ) -> Bool[Tensor, " triple"]:
-        """Whether the output is among the first `n` of the head that holds the triple most strongly.
+        """True if the output is among the first `n` of the head in which f₁ · f₂ is largest.
 
         `any_destination`: the head is the one that raises the output most, whatever attends to it.
         """
@@ -59,7 +59,7 @@ class Places:
         return self._first(triples, f2).gather(0, strength.argmax(dim=0)[None])[0]
 
     def first_of_each(self, triples: Sequence[SkipTrigram]) -> Bool[Tensor, "head triple"]:
-        """Whether the output is among the first `n` that each head raises for the source."""
+        """True if the output is among the first `n` that a head raises for the source, for each head."""
         return self._first(triples, self.f2(triples))
 
     def _first(

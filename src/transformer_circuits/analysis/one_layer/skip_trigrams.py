@@ -75,28 +75,6 @@ def factors(model: Transformer, head: heads.HeadName) -> Factors:
     return Factors(attention, logits - logits.mean(dim=0))
 
 
-def top(factors: Factors, n: int) -> list[SkipTrigram]:
-    """Strongest n triples, strongest first; exact, from the sorted factors alone."""
-    n_vocab = len(factors.attention)
-    if not 1 <= n <= n_vocab:
-        raise ValueError(f"n is {n} but must be between 1 and the {n_vocab} tokens")
-    f1, f2 = factors.attention, factors.logits  # [dst, src], [out, src]
-    # A source that is not among the n best by its own strongest triple cannot be in the result:
-    # those n triples are stronger than all of its own.
-    sources = (f1.amax(dim=0) * f2.amax(dim=0)).topk(n).indices  # [n]
-    dst = f1[:, sources].topk(n, dim=0)  # [rank, n]: the best destinations of each source
-    out = f2[:, sources].topk(n, dim=0)  # [rank, n]: and its best outputs
-    # Nor can a source's i-th destination with its j-th output, where i · j is above n: all pairs
-    # of better or equal ranks are as strong. Ranks are counted from 0 here.
-    ranks = [(i, j) for i in range(n) for j in range(n // (i + 1))]
-    i, j = torch.tensor(ranks, device=f1.device).T  # [pair] each
-    strength = dst.values[i] * out.values[j]  # [pair, n]
-    order = strength.flatten().topk(n).indices  # [n], in the flattened [pair, n]
-    pair, source = order // n, order % n  # [n] each
-    ids = sources[source], dst.indices[i[pair], source], out.indices[j[pair], source]  # [n] each
-    return [SkipTrigram(*triple) for triple in torch.stack(ids, dim=1).tolist()]
-
-
 def strongest_sources(
     factors: Factors, n: int, weight: Float[Tensor, " n_vocab"] | None = None
 ) -> list[int]:
@@ -205,7 +183,7 @@ def count(stream: Stream, triple: SkipTrigram, window: int) -> Lift:
 def neighbours(
     stream: Stream, triple: SkipTrigram, window: int, n: int, *, generator: torch.Generator
 ) -> list[int]:
-    """Other sources for the same destination, drawn from the places of the source before it.
+    """Control sources for a skip-trigram: tokens from the same places before its destination.
 
     A fair null for a lift: tokens that occur in the same places as the source. Each is drawn from a
     random place of the `window` tokens before a random destination that has the source before it.

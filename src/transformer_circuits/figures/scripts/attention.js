@@ -146,7 +146,7 @@
       return most;
     }
 
-    // What is shown for a head at a destination and a source: attention, or attention times ‖v‖.
+    // Value shown for a head at a destination and a source: attention, or attention times ‖v‖.
     value(head, dst, src) {
       const { norms, patterns, tokens } = this.data;
       return patterns[head][dst * tokens.length + src] * (this.weighted ? norms[head][src] : 1);

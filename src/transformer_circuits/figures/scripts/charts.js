@@ -1,7 +1,7 @@
 // Brings hover charts to life: replaces each still picture by Vega's drawing of the same chart.
 (function (root) {
   "use strict";
-  // Where Vega comes from outside the book; without a network the still picture stays.
+  // Address of Vega outside the book; without a network the still picture stays.
   const ELSEWHERE = "https://cdn.jsdelivr.net/npm/vega@6.4.0/build/vega.min.js";
   const INTEGRITY = "sha384-VKdcJr3ZaBIJMbVcopTAI/JEuUkSY6qnwVu9iLuw0DnQ9gQ1JjsfZJhXFQAgNi43";
   const TEXT = 14, LEGIBLE = 9, LARGE = 15; // the size of words in a figure, the least, and the most, in pixels, as in html.py

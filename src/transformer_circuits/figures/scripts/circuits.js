@@ -66,7 +66,7 @@
       this.say.textContent = `“${value}” is not among the ${names.length} sources of this figure.`;
     }
 
-    // Of both lists what is named is chosen, else what stands first.
+    // Chooses in both lists what is named, else what stands first.
     choose(source, [here, then] = []) {
       this.source = source;
       const { entries, sources, most, least, words } = this.data;

@@ -1,4 +1,4 @@
-// What all views share: style, theme, keys, and how they start on a page. A classic script without
+// Parts that all views share: style, theme, keys, and how they start on a page. A classic script without
 // dependencies, so that it also runs from file:// and inside the frame of a notebook; it may stand
 // on a page more than once. Every kind of view has its own script.
 (function (root) {
@@ -29,7 +29,6 @@
 .circuit-view .cv-token[aria-pressed=true]{border:2px solid var(--mark)}
 .circuit-view canvas.cv-all{border:1px solid var(--line);image-rendering:pixelated;max-width:100%;touch-action:manipulation}
 .circuit-view .cv-say{min-height:3em;font-size:13px}
-.circuit-view .cv-filter+.cv-say{min-height:0}
 .circuit-view fieldset{display:inline-block;border:0;margin:0 18px 0 0;padding:0;font-size:13px}
 .circuit-view fieldset label,.circuit-view .cv-filter label{margin-right:12px;font-size:13px}
 .circuit-view legend{float:left;width:auto;margin:0 8px 0 0;color:var(--soft);font-size:13px}

@@ -7,8 +7,7 @@ picture or a table. Its script, and `views.js` that all share, lie in
 """
 
 from transformer_circuits.figures.views.circuits import head_circuits
-from transformer_circuits.figures.views.filtered import filtered
 from transformer_circuits.figures.views.text import attention, tokens
 from transformer_circuits.figures.views.view import MOST_BYTES, View
 
-__all__ = ["MOST_BYTES", "View", "attention", "filtered", "head_circuits", "tokens"]
+__all__ = ["MOST_BYTES", "View", "attention", "head_circuits", "tokens"]

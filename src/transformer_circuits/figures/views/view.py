@@ -31,7 +31,7 @@ class View:
     png: bytes
     """Picture for programs that show no HTML."""
     without_scripts: str
-    """HTML before the script runs; that of a table stays, with its own caption."""
+    """HTML before the script runs."""
 
     def __post_init__(self):
         size = len(self._body().encode())
@@ -46,7 +46,7 @@ class View:
         data = html.data_script({"label": label, **self.data})
         place = f'<div class="circuit-view" data-kind="{self.kind}">'
         body = f"{place}{self.without_scripts}{data}</div>"
-        return body if self.record.kind == "table" else html.captioned(label, body)
+        return html.captioned(label, body)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         shown = {
