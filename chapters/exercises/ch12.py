@@ -45,12 +45,15 @@ def share_recovered() -> Exercise:
     """The share recovered."""
     return Exercise(
         lambda f: agrees(
-            [f(3, 3, 4), f(3, 4, 4), f(2, 2.5, 4)], torch.tensor([1, 0, 0.75])
+            [f(3, 3, 4), f(3, 4, 4), f(2, 2.5, 4), f(1, 5, 4)],
+            torch.tensor([1, 0, 0.75, -1 / 3]),
         ),
         wrong=[
             lambda a, b, c: (b - a) / (c - a),
             lambda a, b, c: a / b,
             lambda a, b, c: (c - b) / c,
+            lambda a, b, c: max(0, (c - b) / (c - a)),
+            lambda a, b, c: abs(c - b) / abs(c - a),
         ],
     )
 
@@ -59,7 +62,8 @@ def summed(eye, ones) -> Exercise:
     """Two that copy only together."""
 
     def raised_most(circuit):
-        return circuit.argmax(dim=0) == torch.arange(3)
+        others = circuit.masked_fill(eye.bool(), -torch.inf).amax(dim=0)
+        return circuit.diagonal() > others
 
     def only_together(pair):
         one, other = (as_tensor(circuit, (3, 3)) for circuit in pair)
@@ -67,5 +71,6 @@ def summed(eye, ones) -> Exercise:
         return raised_most(one + other).all() and not alone.any()
 
     return Exercise(
-        only_together, wrong=[(eye, eye), (ones - eye, ones - eye), (ones, eye)]
+        only_together,
+        wrong=[(eye, eye), (ones - eye, ones - eye), (ones, eye), (ones, ones)],
     )

@@ -7,6 +7,7 @@ reader. The type of an answer (list, array, tensor, NumPy number) does not matte
 """
 
 import copy
+import math
 import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -164,9 +165,9 @@ class _Watch(TorchFunctionMode):
 
 
 def _plain(value: Any) -> Any:
-    """Tensor or array of no dimension as Python's own number or truth value; other values as they are."""
-    single = isinstance(value, Tensor | np.ndarray | np.generic) and value.ndim == 0
-    return value.item() if single else value
+    """Tensor or array of one entry as Python's own number or truth value; other values as they are."""
+    held = isinstance(value, Tensor | np.ndarray | np.generic)
+    return value.item() if held and math.prod(value.shape) == 1 else value
 
 
 def _on_copies(function: Callable[..., Any]) -> Callable[..., Any]:
