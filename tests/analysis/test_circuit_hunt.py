@@ -1,5 +1,6 @@
 """Circuit hunts: the truth is accepted, and what is not the truth is refused, by cutting alone."""
 
+import inspect
 import itertools
 
 import pytest
@@ -42,6 +43,24 @@ def test_nearly_the_truth_is_refused_with_a_reason(level):
     edges = {(kind, to, by) for kind, (to, by) in itertools.product("QKV", pairs(truth))}
     for more in edges - truth.edges:
         assert "is cut" in mark(hunted, truth._replace(edges=truth.edges | {more})).because
+
+
+@pytest.mark.parametrize(
+    "heads_, edges, needed",
+    [
+        (["0.0", "1.0"], [("K", "0.0", "1.0")], "from 1.0 to 0.0"),
+        (["0.0", "1.0"], [("k", "1.0", "0.0")], 'of kind "k"'),
+        ([(2, 9)], [], "head 2.9 asked for"),
+        (["1.0"], [("K", "1.0", "0.0")], "of a head that is not named"),
+    ],
+)
+def test_an_answer_that_is_none_says_what_is_needed(heads_, edges, needed):
+    hunted = hunt(1, 0)
+    for tried in (mark, circuit_hunt.left):
+        with pytest.raises(ValueError, match=needed):
+            tried(hunted, circuit(heads_, edges))
+    with pytest.raises(ValueError, match="made by circuit"):
+        inspect.unwrap(circuit_hunt.left)(hunted, [])
 
 
 def pairs(named):

@@ -1,4 +1,5 @@
 import itertools
+import math
 
 import pytest
 import torch
@@ -68,6 +69,7 @@ def test_agreement_is_of_ranks():
     assert edge_effects.agreement(values, -values) == pytest.approx(-1)
     tied = edge_effects.agreement(torch.tensor([0.0, 0, 1, 1]), torch.tensor([1.0, 1, 5, 5]))
     assert tied == pytest.approx(1)
+    assert math.isnan(edge_effects.agreement(values, torch.tensor([0.0, math.nan, 2.0, 3.0])))
 
 
 def test_reliability_tells_what_is_measured_from_noise(generator):

@@ -49,11 +49,14 @@ SLIPS = {
     "3 places do not fill .* 14 dim": lambda m: composition.white_basis(m, TOKENS[:1, :3]),
     "all eigenvalues are 0": lambda m: copying_scores.positivity(torch.zeros(3) + 0j),
     'and is of kind "X"': lambda m: edge(m, "X", (1, 0), (0, 0)),
-    r"layer 0 to layer 1 .* from \(0, 1\) to \(0, 0": lambda m: edge(m, "K", (0, 0), (0, 1)),
+    r"layer 0 to layer 1 .* from 0\.1 to 0\.0 ": lambda m: edge(m, "K", (0, 0), (0, 1)),
     "both must be equally long": lambda m: induction.in_context_learning_score(
         m, TEXT, 3, early=(40, 50)
     ),
-    "must have more than 4": lambda m: patterns.by_distance(torch.ones(1, 5, 4, 4), 4),
+    "n is 4 but must be from 1 to 3": lambda m: patterns.by_distance(torch.ones(1, 5, 4, 4), 4),
+    "n is 0 but must be from 1": lambda m: patterns.by_distance(torch.ones(1, 5, 4, 4), 0),
+    "layer -1 asked for": lambda m: patterns.value_norms(m, m.trace(TOKENS), -1),
+    "tokens are 0 to 12": lambda m: FACTORS.strength(SkipTrigram(-1, -1, -1)),
     "length 12 but n_ctx is 11": lambda m: repeats.predictions(m.float(), TEXT[:12].reshape(2, 6)),
     "not raised but lowered": lambda m: skip_trigrams.rank(FACTORS, SkipTrigram(2, 1, 0)),
     "the source never stands before": lambda m: skip_trigrams.neighbours(
@@ -63,6 +66,13 @@ SLIPS = {
     r"of .*, not of 0\.3": lambda m: features.qk(m, (0, 1), "token", heads.Head(0, 3)),
     "values do not read positions": lambda m: features.ov(m, (1, 2), features.POSITION),
 }
+
+
+@pytest.mark.parametrize("name", [(True, False), (0, 2, 1), (0, 1.5), 2, "0", "0.x", None])
+def test_a_head_is_a_pair_or_its_text(model, name):
+    assert torch.equal(heads.W_OV(model, "1.3").left, heads.W_OV(model, (1, 3)).left)
+    with pytest.raises(ValueError, match=r'a head is \(layer, head\), such as \(0, 2\) or "0\.2"'):
+        heads.named(name)
 
 
 @pytest.mark.parametrize("message", SLIPS)

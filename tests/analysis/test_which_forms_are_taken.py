@@ -101,7 +101,7 @@ CALLS = {
     head_roles.cast: lambda f, m, t, x: f(m, STREAM),
     heads.every: lambda f, m, t, x: f(m),
     heads.of_layer: lambda f, m, t, x: f(m, 1),
-    heads.layer_of: lambda f, m, t, x: f(m, (1, 2)).W_O,
+    heads.one: lambda f, m, t, x: m.layers[f(m, (1, 2)).layer].W_O,
     heads.require_two_layers: lambda f, m, t, x: f(m),
     heads.W_OV: lambda f, m, t, x: f(m, (1, 2)),
     heads.W_QK: lambda f, m, t, x: f(m, (1, 2)),
@@ -109,6 +109,7 @@ CALLS = {
     heads.full_qk: lambda f, m, t, x: f(m, (0, 2)),
     induction.in_context_learning_score: lambda f, m, t, x: f(m, STREAM, 9, (8, 10), (2, 4)),
     layer_norm.freeze: lambda f, m, t, x: f(m, x.IN)(x.IN),
+    path_patching.edge: lambda f, m, t, x: torch.tensor(f(m, *EDGE)[1:]),
     path_patching.without_edge: lambda f, m, t, x: f(m, t, *EDGE),
     path_patching.loss_increase: lambda f, m, t, x: f(m, x.IN, x.OUT),
     path_patching.losses_without: lambda f, m, t, x: f(m, t, (1, 2), x.OUT),
@@ -386,7 +387,7 @@ SEEN = {
     )
 }  # fmt: skip
 """What asks for logits and patterns alone gets those of NumPy."""
-NO_MATTER = {heads.every, heads.of_layer, heads.layer_of, heads.require_two_layers}
+NO_MATTER = {heads.every, heads.of_layer, heads.one, heads.require_two_layers, path_patching.edge}
 """What gives no numbers but the weights themselves."""
 BY_PARTS = {
     singular_directions.strengths, singular_directions.channel, composition.white_basis,

@@ -1,4 +1,5 @@
 import inspect
+import math
 import sys
 from pathlib import Path
 
@@ -22,6 +23,10 @@ def test_a_claim_that_holds_is_shown_and_one_that_does_not_stops(capsys, monkeyp
     for both in (torch.tensor([True, False]), np.array([True, False]), np.array([])):
         with pytest.raises(ValueError, match=r"one truth value but got \([20],\); use .all"):
             book.check("both", both)
+    book.check("of every kind", np.True_), book.check("of every kind", torch.tensor(True))
+    for value in ([False, False], "False", math.nan, torch.tensor(math.nan), 1, None, np.array(1)):
+        with pytest.raises(ValueError, match="takes a truth value"):
+            book.check("no truth value", value)
 
 
 def test_close_does_not_broadcast():

@@ -189,6 +189,11 @@ def test_dumbbells_may_have_another_axis_a_level_and_gaps():
 def test_labels_must_fit():
     with pytest.raises(ValueError, match="2 col_labels given but there are 3 cols"):
         plots.matrix(np.eye(3), rows="o", cols="s", unit="u", col_labels="xy", **WORDS)
+    for cell in ((9, 9), (0, -1)):
+        with pytest.raises(ValueError, match="is outlined but the matrix is"):
+            plots.matrix(np.eye(3), rows="o", cols="s", unit="u", outlined=[cell], **WORDS)
+    with pytest.raises(ValueError, match="one bar is needed"):
+        plots.bars({}, unit="u", **WORDS)
 
 
 def test_two_figures_on_one_page_share_no_name_and_no_style():

@@ -71,3 +71,19 @@ def test_logits_are_those_of_the_pass_or_refused(model, tokens):
     model.W_U = torch.nn.Parameter(model.W_U / 2, requires_grad=False)
     with pytest.raises(ValueError, match="trace the tokens again"):
         later.logits  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "tokens, message",
+    [
+        (torch.zeros(3, dtype=torch.long), r"\[batch, pos\] whole numbers below 17, not .* \[3\]"),
+        (torch.zeros(1, 3), r"whole numbers below 17, not torch.float32 \[1, 3\]"),
+        ([[1, 2, 3]], r"whole numbers below 17, not \[\[1, 2, 3\]\]"),
+        (torch.tensor([[1, 99999]]), "tokens are 1 to 99999 but must be 0 to 16"),
+        (torch.tensor([[-1, 2]]), "tokens are -1 to 2 but must be 0 to 16"),
+        (torch.zeros(1, 12, dtype=torch.long), "length 12 but n_ctx is 11"),
+    ],
+)
+def test_what_are_no_contexts_is_refused(model, tokens, message):
+    with pytest.raises(ValueError, match=message):
+        model.require_tokens(tokens)

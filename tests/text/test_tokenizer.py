@@ -39,6 +39,14 @@ def test_a_token_is_found_by_its_text():
         tokenizer.token(" zebra")
 
 
+@pytest.mark.parametrize("token", [99999, 6144, -1])
+def test_what_is_no_text_or_no_token_is_refused(token):
+    with pytest.raises(ValueError, match=f"token {token} asked for but there are 6144"):
+        tokenizer.labels(torch.tensor([token]))
+    with pytest.raises(ValueError, match=r"one text is needed but got \['a', 'b'\]"):
+        tokenizer.context(["a", "b"])
+
+
 def test_words_go_on_after_a_letter_without_a_space():
     letter, comma, word = (tokenizer.token(text) for text in ("s", ",", " the"))
     tokens = torch.tensor([[letter, letter, comma, letter, word, letter, tokenizer.BEGIN, letter]])

@@ -87,6 +87,8 @@ def test_windows_beyond_the_stream_are_refused(starts, begin, message):
         windows.at(STREAM, torch.tensor(starts), shape(5, begin))
     with pytest.raises(ValueError, match="the stream has 4 tokens but a window takes"):
         windows.evenly(STREAM[:4], 2, shape(5, begin))
+    with pytest.raises(ValueError, match="0 places asked for"):
+        windows.evenly(STREAM, 0, shape(5, begin))
 
 
 @pytest.mark.parametrize("n_vocab", [2, 60])

@@ -20,7 +20,7 @@ from transformer_circuits.text import windows
 
 
 @torch.no_grad()
-def without(model: Transformer, off: Iterable[tuple[int, int]]) -> Transformer:
+def without(model: Transformer, off: Iterable[heads.HeadName]) -> Transformer:
     """Copy of a model in which some heads write nothing, for their W_O is zero: zero ablation.
 
     Later layers read the changed stream, so their patterns may change, too.
@@ -28,7 +28,8 @@ def without(model: Transformer, off: Iterable[tuple[int, int]]) -> Transformer:
     heads.require_plain(model, *general.all_but(general.HELD))
     smaller = copy.deepcopy(model)
     for head in off:
-        heads.layer_of(smaller, head).W_O[head[1]].zero_()
+        layer, index = heads.one(smaller, head)
+        smaller.layers[layer].W_O[index].zero_()
     return smaller
 
 
@@ -53,7 +54,7 @@ output at the same position of another window.
 def with_output(
     model: Transformer,
     trace: Trace,
-    head: tuple[int, int],
+    head: heads.HeadName,
     output: Float[Tensor, "batch pos d_model"],
     frozen: bool = False,
 ) -> Float[Tensor, "batch pos n_vocab"]:
@@ -63,8 +64,7 @@ def with_output(
     pattern-preserving ablation of Olsson et al. 2022): then only their values can change.
     """
     model.require_attention_only(*general.all_but(general.HELD))
-    heads.layer_of(model, head)  # refuses a head that is not there
-    layer, index = head
+    layer, index = heads.one(model, head)
     x = trace.residual[layer + 1] + output - trace.head_outputs[layer][:, index]
     return model.unembed(_onwards(model, trace, layer, x, frozen))
 

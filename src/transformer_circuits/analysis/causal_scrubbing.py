@@ -18,9 +18,9 @@ def losses(
     model: Transformer,
     inputs: Int[Tensor, "batch pos"],
     targets: Int[Tensor, "batch pos"],
-    induction_heads: Sequence[tuple[int, int]],
-    previous: tuple[int, int],
-    as_token: Sequence[tuple[int, int]] = (),
+    induction_heads: Sequence[heads.HeadName],
+    previous: heads.HeadName,
+    as_token: Sequence[heads.HeadName] = (),
     n_partners: int = 3,
 ) -> Float[Tensor, "three batch pos"]:
     """Losses under causal scrubbing of the plain story of induction heads. [nats per token]
@@ -32,7 +32,11 @@ def losses(
     layer that count with the embedding, since they look at the present token alone.
     """
     heads.require_two_layers(model)
-    layers = {head[0] for head in induction_heads}, {previous[0], *(head[0] for head in as_token)}
+    finders, early = (
+        [heads.one(model, head) for head in some]
+        for some in (induction_heads, (previous, *as_token))
+    )
+    layers = {head.layer for head in finders}, {head.layer for head in early}
     if layers != ({1}, {0}) or n_partners >= len(inputs):
         raise ValueError(
             f"heads {[*induction_heads]} of layer 1 must stand behind {previous} and "
@@ -40,11 +44,11 @@ def losses(
         )
     trace, layer = model.trace(inputs), model.layers[1]
     token, full = trace.residual[:2]
-    token = token + sum(trace.head_outputs[0][:, head] for _, head in as_token)
-    before = trace.head_outputs[0][:, previous[1]]
+    token = token + sum(trace.head_outputs[0][:, head] for _, head in early[1:])
+    before = trace.head_outputs[0][:, early[0].head]
     W_P = model.W_P[: inputs.shape[1]]
     logits, right = trace.logits.flatten(0, 1), targets.flatten()
-    unembed = torch.cat([model.W_U @ layer.W_O[head] for _, head in induction_heads], dim=1)
+    unembed = torch.cat([model.W_U @ layer.W_O[head] for _, head in finders], dim=1)
     intact = cross_entropy.per_token(trace.logits, targets)
     scrubbed, resampled = torch.zeros_like(intact), torch.zeros_like(intact)
     for partner in range(1, n_partners + 1):
@@ -55,7 +59,7 @@ def losses(
         from_token = token + other_full - other_token
         from_before = before + other_full - other_before
         story, none = [], []  # changes of the heads' results
-        for _, head in induction_heads:
+        for _, head in finders:
             moved = trace.patterns[1][:, head] @ layer.values(full, head)[:, 0]
             A = layer.pattern(from_token, from_before, W_P, head=head)[:, 0]
             story.append(A @ layer.values(from_token, head)[:, 0] - moved)

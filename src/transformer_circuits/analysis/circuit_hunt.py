@@ -47,10 +47,10 @@ class Circuit(NamedTuple):
     edges: frozenset[tuple[str, Head, Head]]
 
 
-def circuit(members: Sequence[tuple[int, int]], edges: Sequence[EdgeName]) -> Circuit:
-    """Answer from pairs and triples; an edge is its kind and two heads, such as `("K", (1, 2), (0, 3))`."""
-    named = ((kind, Head(*later), Head(*earlier)) for kind, later, earlier in edges)
-    return Circuit(frozenset(Head(*head) for head in members), frozenset(named))
+def circuit(members: Sequence[heads.HeadName], edges: Sequence[EdgeName]) -> Circuit:
+    """Answer from heads and edges; an edge is its kind and two heads, such as `("K", (1, 2), (0, 3))`."""
+    named = ((kind, heads.named(later), heads.named(earlier)) for kind, later, earlier in edges)
+    return Circuit(frozenset(map(heads.named, members)), frozenset(named))
 
 
 @dataclass(frozen=True)
@@ -204,8 +204,20 @@ def _lines(generator: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def left(hunted: Hunt, kept: Circuit) -> float:
-    """Loss of a circuit alone: no other head writes, and no other edge is read. [nats per token]"""
+    """Loss of a circuit alone: no other head writes, and no other edge is read. [nats per token]
+
+    Raises:
+        ValueError: if it names a head or an edge that is not there, or an edge of a head not named.
+    """
     model = hunted.model
+    if not isinstance(kept, Circuit):
+        raise ValueError(f"an answer is made by circuit(heads, edges), but this is {kept!r}")
+    for head in kept.heads:
+        heads.one(model, head)
+    for kind, later, earlier in kept.edges:
+        path_patching.edge(model, kind, later, earlier)
+        if {later, earlier} - kept.heads:
+            raise ValueError(f"{_named(kind, later, earlier)} is of a head that is not named")
     alone = ablation.without(model, set(heads.every(model)) - kept.heads)
     earlier, later = ([head for head in kept.heads if head.layer == layer] for layer in range(2))
     trace = alone.trace(hunted.tokens)
@@ -222,18 +234,13 @@ def mark(hunted: Hunt, answer: Circuit) -> Mark:
     """Mark for an answer by cutting: whether it does the work alone, and needs each of its parts.
 
     Raises:
-        ValueError: if the answer names a head that is not there, or an edge of a head not named.
+        ValueError: as from `left`.
     """
-    for head in answer.heads:
-        heads.layer_of(hunted.model, head)
-    for kind, later, earlier in answer.edges:
-        if {later, earlier} - answer.heads:
-            raise ValueError(f"{_named(kind, later, earlier)} is of a head that is not named")
+    alone = left(hunted, answer)
     everyone = set(heads.every(hunted.model))
     intact = float(cross_entropy.mean(hunted.model(hunted.tokens), hunted.targets))
     nobody = ablation.without(hunted.model, everyone)(hunted.tokens)
     gain = float(cross_entropy.mean(nobody, hunted.targets)) - intact
-    alone = left(hunted, answer)
     if alone > intact + SHARE * gain:
         does = max(0.0, 1 - (alone - intact) / gain)
         return Mark(False, f"alone, what you named does {does:.0%} of the work")

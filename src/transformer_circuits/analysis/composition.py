@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads, patterns
-from transformer_circuits.analysis.heads import Head
+from transformer_circuits.analysis.heads import Head, HeadName
 from transformer_circuits.model import general
 from transformer_circuits.model.lowrank import LowRank
 from transformer_circuits.model.transformer import Transformer
@@ -23,7 +23,7 @@ Basis = str | Float[Tensor, "d_model d_model_too"]
 """Basis of the stream: "stored", as the model is, or the T of `change_basis`."""
 
 
-def reader(model: Transformer, kind: str, head: tuple[int, int]) -> LowRank:
+def reader(model: Transformer, kind: str, head: HeadName) -> LowRank:
     """Circuit that multiplies an earlier head's W_OV from the left: W_QKᵀ for Q, W_QK for K, W_OV for V.
 
     Without biases, which read no head's output.
@@ -159,7 +159,7 @@ def _unit(matrix: LowRank) -> LowRank:
     return LowRank(inner / (inner @ matrix.right).norm(), matrix.right)
 
 
-def matching(model: Transformer, later: tuple[int, int], earlier: tuple[int, int]) -> LowRank:
+def matching(model: Transformer, later: HeadName, earlier: HeadName) -> LowRank:
     """W_Eᵀ W_QK W_OV W_E, [destination token, token that the earlier head brought to the source].
 
     The K-composition term of the later head's QK circuit. Where the earlier head looks at the

@@ -159,6 +159,8 @@ def _results(
 def agreement(first: Float[Tensor, "*some"], other: Float[Tensor, "*same"]) -> float:
     """Spearman's rank correlation of two sets of values, from -1 to 1; equal values share a rank.
 
+    NaN if a value is NaN, or one set is constant.
+
     >>> agreement(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 10.0, 100.0]))
     1.0
     """
@@ -169,12 +171,15 @@ def agreement(first: Float[Tensor, "*some"], other: Float[Tensor, "*same"]) -> f
 def ranks(values: Float[Tensor, "*batch n"]) -> Float64[Tensor, "*batch n"]:
     """Number of values below each of the n values, plus half of those equal to it, itself among them.
 
+    NaN for one that is NaN.
+
     >>> ranks(torch.tensor([10.0, 30.0, 10.0]))
     tensor([1.0000, 2.5000, 1.0000], dtype=torch.float64)
     """
     values = values.cpu()
     value, others = values[..., :, None], values[..., None, :]
-    return ((value > others).sum(dim=-1) + (value == others).sum(dim=-1) / 2).double()
+    below = (value > others).sum(dim=-1) + (value == others).sum(dim=-1) / 2
+    return below.double().masked_fill(values.isnan(), torch.nan)
 
 
 def reliability(values: Float[Tensor, "window *edge"]) -> float:

@@ -51,7 +51,7 @@ Source = Head | None
 
 @torch.no_grad()
 def score_terms(
-    model: Transformer, tokens: Int[Tensor, "batch pos"], head: tuple[int, int]
+    model: Transformer, tokens: Int[Tensor, "batch pos"], head: heads.HeadName
 ) -> dict[tuple[Source, Source], Float[Tensor, "batch dst src"]]:
     """Raw attention scores of a head, split by the makers of query and key.
 
@@ -65,7 +65,7 @@ def score_terms(
     trace, W_QK = model.trace(tokens), heads.W_QK(model, head)
     parts: dict[Source, Tensor] = {None: trace.residual[0] + model.W_P[: tokens.shape[1]]}
     for earlier in heads.every(model):
-        if earlier.layer < head[0]:
+        if earlier.layer < heads.one(model, head).layer:
             parts[earlier] = trace.head_outputs[earlier.layer][:, earlier.head]
     queries = {source: x @ W_QK.left for source, x in parts.items()}  # [batch, dst, d_head] each
     keys = {source: x @ W_QK.right.T for source, x in parts.items()}  # [batch, src, d_head] each

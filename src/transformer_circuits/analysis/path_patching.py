@@ -32,8 +32,27 @@ class Edge(NamedTuple):
     """Rise of the loss without the edge. [nats per counted token]"""
 
 
-EdgeName = tuple[str, tuple[int, int], tuple[int, int]]
+EdgeName = tuple[str, heads.HeadName, heads.HeadName]
 """Kind of an edge, one of `composition.KINDS`, its later head, its earlier head."""
+
+
+def edge(
+    model: Transformer, kind: str, later: heads.HeadName, earlier: heads.HeadName
+) -> tuple[str, Head, Head]:
+    """Edge of a name, which the model must have.
+
+    Raises:
+        ValueError: if there is no such head, the edge does not go from layer 0 to layer 1, or it has
+            another kind.
+    """
+    later, earlier = heads.one(model, later), heads.one(model, earlier)
+    if (later.layer, earlier.layer) != (1, 0) or kind not in KINDS:
+        raise ValueError(
+            f'an edge is (kind, later head, earlier head), such as ("K", "1.0", "0.2"): it goes from '
+            f"layer 0 to layer 1 and is of kind Q, K or V, but this one goes "
+            f'from {earlier} to {later} and is of kind "{kind}"'
+        )
+    return kind, later, earlier
 
 
 @torch.no_grad()
@@ -83,7 +102,7 @@ def losses_patched(
 
 @torch.no_grad()
 def losses_without(
-    model: Transformer, trace: Trace, later: tuple[int, int], targets: Int[Tensor, "batch pos"]
+    model: Transformer, trace: Trace, later: heads.HeadName, targets: Int[Tensor, "batch pos"]
 ) -> Float[Tensor, "kind earlier_head batch pos"]:
     """`losses_patched` without each edge into one head. Kinds come in the order of `KINDS`."""
     zero = torch.zeros_like(trace.residual[1])
@@ -102,20 +121,14 @@ def _changes(
 ) -> dict[int, Float[Tensor, "batch pos d_head"]]:
     """Change of the result of each head of the second layer that has patched edges, before W_O."""
     heads.require_two_layers(model, *general.all_but(general.HELD))
-    for kind, later, earlier in instead:
-        heads.layer_of(model, later), heads.layer_of(model, earlier)
-        if (later[0], earlier[0]) != (1, 0) or kind not in KINDS:
-            raise ValueError(
-                f"an edge goes from layer 0 to layer 1 and is of kind Q, K or V, but this one goes "
-                f'from {earlier} to {later} and is of kind "{kind}"'
-            )
+    cut = {edge(model, *name): other for name, other in instead.items()}
     full, changes = trace.residual[1], {}
-    for head in sorted({later[1] for _, later, _ in instead}):
+    for head in sorted({later.head for _, later, _ in cut}):
         read = dict.fromkeys(KINDS, full)
         intact = _result(model, trace, head, read)
-        for (kind, later, earlier), other in instead.items():
-            if later[1] == head:
-                read[kind] = read[kind] + other - trace.head_outputs[0][:, earlier[1]]
+        for (kind, later, earlier), other in cut.items():
+            if later.head == head:
+                read[kind] = read[kind] + other - trace.head_outputs[0][:, earlier.head]
         changes[head] = _result(model, trace, head, read) - intact
     return changes
 
@@ -134,8 +147,8 @@ def without_edge(
     model: Transformer,
     trace: Trace,
     kind: str,
-    later: tuple[int, int],
-    earlier: tuple[int, int],
+    later: heads.HeadName,
+    earlier: heads.HeadName,
     places: slice | Int[Tensor, " n"] = slice(None),
 ) -> Float[Tensor, "batch _ n_vocab"]:
     """Logits of a two-layer model when one head of the second layer does not read one of the first.

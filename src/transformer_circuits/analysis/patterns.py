@@ -124,8 +124,8 @@ def by_distance(A: Pattern, n: int) -> Float[Tensor, "head n"]:
     Attention to BEGIN, at position 0, is left out: a head with nothing to do rests there, which
     `to_begin` measures.
     """
-    if A.shape[-1] <= n:
-        raise ValueError(f"the pattern has {A.shape[-1]} positions but must have more than {n}")
+    if not 0 < n < A.shape[-1]:
+        raise ValueError(f"n is {n} but must be from 1 to {A.shape[-1] - 1}, below the positions")
     back = [A.diagonal(-k, dim1=-2, dim2=-1)[..., n - k :].mean(dim=(0, -1)) for k in range(n)]
     return torch.stack(back, dim=-1)
 
@@ -138,6 +138,7 @@ def to_begin(A: Pattern) -> Float[Tensor, " head"]:
 def value_norms(model: Transformer, trace: Trace, layer: int) -> Float[Tensor, "batch head src"]:
     """Length ‖v_j‖ of the value that each head moves from each source."""
     heads.require_plain(model)
+    heads.of_layer(model, layer)  # refuses a layer that is not there
     v = einsum(
         model.layers[layer].W_V,
         trace.residual[layer],

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import ablation
-from transformer_circuits.analysis.heads import Head
+from transformer_circuits.analysis.heads import Head, HeadName, one
 from transformer_circuits.model import general
 from transformer_circuits.model.base import Stack
 from transformer_circuits.model.transformer import Attention, Transformer
@@ -39,7 +39,7 @@ def heads(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> tuple[Head, .
 def written_out(
     model: Transformer,
     embedded: Float[Tensor, "batch pos d_model"],
-    heads: Sequence[tuple[int, int]],
+    heads: Sequence[HeadName],
 ) -> tuple[Float[Tensor, "batch pos d_model"], Stack[Attention]]:
     """Stream with these first-layer heads written into the embedding, and the layers without them.
 
@@ -50,12 +50,13 @@ def written_out(
         ValueError: if one of the heads is not of the first layer, or the model has a form of
         `general` that the paper's has not.
     """
-    if later := [str(Head(*head)) for head in heads if head[0]]:
+    written = [one(model, head) for head in heads]
+    if later := [str(head) for head in written if head.layer]:
         raise ValueError(f"only heads of the first layer read the embedding alone, not {later}")
     if not heads:
         return embedded, model.layers
     model.require()
-    layer, index = model.layers[0], [head for _, head in heads]
+    layer, index = model.layers[0], [head for _, head in written]
     W_OV = einsum(layer.W_O[index], layer.W_V[index], "h d k, h k m -> d m")
     direct = embedded + einsum(W_OV, embedded, "d m, b pos m -> b pos d")
     return direct, ablation.without(model, heads).layers

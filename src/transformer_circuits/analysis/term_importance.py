@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import present_token
+from transformer_circuits.analysis.heads import HeadName
 from transformer_circuits.analysis.patterns import at as pattern_at
 from transformer_circuits.analysis.patterns import of_all_layers
 from transformer_circuits.model import cross_entropy, general
@@ -35,7 +36,7 @@ def streams(
     model: Transformer,
     tokens: Int[Tensor, "batch pos"],
     frozen: bool = True,
-    embedding: Sequence[tuple[int, int]] = (),
+    embedding: Sequence[HeadName] = (),
     places: Int[Tensor, " place"] | None = None,
 ) -> Streams:
     """Residual streams by the paper's algorithm: each run adds the heads' outputs of the run before.
@@ -114,7 +115,7 @@ def streams_by_steps(
 
 @torch.no_grad()
 def patterns_of_embeddings(
-    model: Transformer, tokens: Int[Tensor, "batch pos"], embedding: Sequence[tuple[int, int]] = ()
+    model: Transformer, tokens: Int[Tensor, "batch pos"], embedding: Sequence[HeadName] = ()
 ) -> tuple[Pattern, ...]:
     """Patterns of every layer with queries and keys that read the embeddings alone.
 
@@ -135,7 +136,7 @@ def patterns_of_embeddings(
 def under_patterns_of_embeddings(
     model: Transformer,
     tokens: Int[Tensor, "batch pos"],
-    embedding: Sequence[tuple[int, int]] = (),
+    embedding: Sequence[HeadName] = (),
     places: Int[Tensor, " place"] | None = None,
 ) -> Float[Tensor, "batch place d_model"]:
     """Last residual stream of the full model under `patterns_of_embeddings`, at some places or all."""

@@ -109,11 +109,16 @@ def check(
     Raises:
         AssertionError: in a build, with the statement, if it does not hold: the chapter and the test
             suite stop there. Elsewhere a cross is shown, see `fails`.
-        ValueError: if the condition is not one truth value (an array, say).
+        ValueError: if the condition is not one truth value (an array, say, or a number).
     """
     shape = tuple(getattr(condition, "shape", ()))
     if math.prod(shape) != 1:
         raise ValueError(f"check takes one truth value but got {shape}; use .all()")
+    kind = str(getattr(condition, "dtype", type(condition).__name__)).removeprefix("torch.")
+    if kind != "bool":  # of Python, NumPy or PyTorch
+        raise ValueError(
+            f"check takes a truth value, such as of a comparison, but got {condition!r}"
+        )
     figure = "" if ours is None else in_words(ours)
     if not bool(condition):
         failure = f"does not hold: {statement}" + (f" ({figure})" if figure else "")

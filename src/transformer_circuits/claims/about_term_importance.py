@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import ablation, repeats, term_importance
+from transformer_circuits.analysis.heads import HeadName
 from transformer_circuits.claims import samples
 from transformer_circuits.claims.controls import (
     built_induction,
@@ -48,7 +49,7 @@ def by_document(subject: Subject) -> dict[str, Float[Tensor, " document"]]:
 
 
 def losses_by_document(
-    subject: Subject, embedding: Sequence[tuple[int, int]] = ()
+    subject: Subject, embedding: Sequence[HeadName] = ()
 ) -> dict[str, Float[Tensor, " document"]]:
     """Losses of each document, by kind of path, in the many windows that decide, at some places. [nats]
 

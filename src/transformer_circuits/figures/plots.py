@@ -68,7 +68,7 @@ def matrix(
     matrices, if they are not much higher than wide; elsewhere the picture fills its column.
 
     Raises:
-        ValueError: if there are labels, but not one per row or column.
+        ValueError: if there are labels, but not one per row or column, or an outlined cell is not there.
     """
     panels = values if isinstance(values, Mapping) else {"values": values}
     panels = {name: array(panel) for name, panel in panels.items()}
@@ -79,6 +79,9 @@ def matrix(
     ):
         if len(names) not in (0, n):
             raise ValueError(f"{len(names)} {name}_labels given but there are {n} {name}s")
+    for row, col in outlined:
+        if not (0 <= row < stack.shape[1] and 0 <= col < stack.shape[2]):
+            raise ValueError(f"cell {row, col} is outlined but the matrix is {[*stack.shape[1:]]}")
     signed = null is not None or bool(np.nanmin(stack) < 0)
     middle = float(null or 0)
     most = np.nanmax(np.abs(stack - middle))
@@ -318,6 +321,8 @@ def bars(
     """
 
     rows = [textwrap.fill(name, 16, break_on_hyphens=False) for name in values]
+    if not rows:
+        raise ValueError("one bar is needed at least, but there is none")
 
     def paint(axes):
         names = rows if _narrow(axes) else list(values)

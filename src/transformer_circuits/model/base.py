@@ -89,6 +89,21 @@ class Base(nn.Module):
         weights = self, self.W_U, self.W_U._version
         return Trace(tuple(patterns), tuple(outputs), tuple(residual), tuple(of_mlps), *weights)
 
+    def require_tokens(self, tokens: Any) -> None:
+        """Raise a ValueError if these are not contexts of the model, [batch, pos]."""
+        n_ctx, n_vocab = self.config.n_ctx, self.config.n_vocab
+        whole = isinstance(tokens, Tensor) and not tokens.is_floating_point()
+        if not whole or tokens.ndim != 2:
+            of = f"{tokens.dtype} {[*tokens.shape]}" if isinstance(tokens, Tensor) else repr(tokens)
+            raise ValueError(f"tokens must be [batch, pos] whole numbers below {n_vocab}, not {of}")
+        if tokens.shape[1] > n_ctx:
+            raise ValueError(f"tokens has length {tokens.shape[1]} but n_ctx is {n_ctx}")
+        # Not on an accelerator, which would have to be waited for, nor where a graph is compiled.
+        if tokens.device.type == "cpu" and tokens.numel() and not torch.compiler.is_compiling():
+            least, most = (int(end) for end in tokens.aminmax())
+            if least < 0 or most >= n_vocab:
+                raise ValueError(f"tokens are {least} to {most} but must be 0 to {n_vocab - 1}")
+
     def require_attention_only(self, *takes: str) -> None:
         """Raise a ValueError if there are MLPs, or a form that `require` refuses."""
         if self.mlps:

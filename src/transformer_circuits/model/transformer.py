@@ -162,12 +162,10 @@ class Transformer(Base):
 
     def embed(self, tokens: Int[Tensor, "batch pos"]) -> tuple[Stream, Positions]:
         """First residual stream, and the position vectors that queries and keys add to it."""
-        n_pos = tokens.shape[1]
-        if n_pos > self.config.n_ctx:
-            raise ValueError(f"tokens has length {n_pos} but n_ctx is {self.config.n_ctx}")
+        self.require_tokens(tokens)
         # Rows that lie apart are slow to fetch: for many tokens, slower than a copy of them all.
         rows = self.W_E.T if tokens.numel() < 1000 else self.W_E.T.contiguous()
-        return F.embedding(tokens.to(self.W_E.device), rows), self.W_P[:n_pos]
+        return F.embedding(tokens.to(self.W_E.device), rows), self.W_P[: tokens.shape[1]]
 
     def stream(
         self, tokens: Int[Tensor, "batch pos"], n_layers: int | None = None,

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Int, Int32
@@ -98,6 +99,8 @@ def label(tokenizer: Tokenizer, token: int) -> str:
     """
     if token == BEGIN:
         return "<begin>"
+    if token < 0 or tokenizer.id_to_token(token) is None:
+        raise ValueError(f"token {token} asked for but there are {tokenizer.get_vocab_size()}")
     text = tokenizer.decode([token])
     if "\ufffd" in text:
         alphabet = {character: byte for byte, character in _byte_characters().items()}
@@ -116,11 +119,13 @@ def _byte_characters() -> dict[int, str]:
     return table | {byte: chr(256 + n) for n, byte in enumerate(others)}
 
 
-def context(text: str) -> Int[Tensor, "1 pos"]:
+def context(text: Any) -> Int[Tensor, "1 pos"]:
     """Text as a model takes it: a batch of one context, which opens with BEGIN.
 
     TransformerLens: `to_tokens`.
     """
+    if not isinstance(text, str):
+        raise ValueError(f"one text is needed but got {text!r}")
     return encode(load(), [text]).long()[None]
 
 

@@ -46,6 +46,8 @@ def spaced(last: int, n: int) -> Int[Tensor, " n"]:
 
     In float64: a long text has more places than float32 has whole numbers.
     """
+    if n < 1:
+        raise ValueError(f"{n} places asked for but there must be one at least")
     return torch.linspace(0, last, n, dtype=torch.float64).long()
 
 

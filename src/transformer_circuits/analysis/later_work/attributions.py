@@ -65,25 +65,25 @@ def _parts(
 
 
 def of_score(
-    model: Transformer, tokens: Int[Tensor, " pos"], head: tuple[int, int], dst: int, src: int
+    model: Transformer, tokens: Int[Tensor, " pos"], head: heads.HeadName, dst: int, src: int
 ) -> Attribution:
     """Score of one head, split over all pairs of parts of query and key.
 
     The output of a first-layer head is one part for every token that it moved.
     """
-    heads.layer_of(model, head)
+    head = heads.one(model, head)
     if not 0 <= src <= dst < len(tokens):
         raise ValueError(f"no score from {dst} to {src} among {len(tokens)} tokens")
     W_QK = heads.W_QK(model, head)
-    of_query, queries = _parts(model, tokens, head[0], dst)
-    of_key, keys = _parts(model, tokens, head[0], src)
+    of_query, queries = _parts(model, tokens, head.layer, dst)
+    of_key, keys = _parts(model, tokens, head.layer, src)
     terms = (queries @ W_QK.left) @ (keys @ W_QK.right.T).T / math.sqrt(model.config.d_head)
     return Attribution(of_query, of_key, terms)
 
 
 @torch.no_grad()
 def by_maker(
-    model: Transformer, tokens: Int[Tensor, " pos"], head: tuple[int, int], dst: int
+    model: Transformer, tokens: Int[Tensor, " pos"], head: heads.HeadName, dst: int
 ) -> Float[Tensor, "query_maker key_maker src"]:
     """Scores of one destination with all sources up to it, by the makers of query and key.
 
@@ -91,7 +91,8 @@ def by_maker(
     sources, so read a term as its excess over the mean of its row: that is why one source is
     preferred.
     """
-    layer, who = heads.layer_of(model, head), features.makers(model, head[0])
+    head = heads.one(model, head)
+    layer, who = model.layers[head.layer], features.makers(model, head.layer)
     model.require()
     x, W_P = model.embed(tokens[None])
     parts = [x[0], W_P]
@@ -99,7 +100,7 @@ def by_maker(
         first = model.layers[0]
         parts += [*first.head_outputs(x, first.pattern(x, x, W_P))[0]]
     read = torch.stack(parts)[:, : dst + 1]  # [maker, src, d_model]
-    queries, keys = read[:, dst] @ layer.W_Q[head[1]].T, read @ layer.W_K[head[1]].T
+    queries, keys = read[:, dst] @ layer.W_Q[head.head].T, read @ layer.W_K[head.head].T
     return torch.einsum("qd,ksd->qks", queries, keys) / math.sqrt(model.config.d_head)
 
 

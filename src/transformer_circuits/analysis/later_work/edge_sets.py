@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import path_patching
+from transformer_circuits.analysis.heads import HeadName, named
 from transformer_circuits.analysis.path_patching import EdgeName
 from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.trace import Trace
@@ -19,13 +20,13 @@ from transformer_circuits.model.transformer import Transformer
 INSTEAD = ("zero", "mean", "resampled")
 
 
-def replacement(trace: Trace, earlier: tuple[int, int], what: str) -> Float[Tensor, "batch pos d"]:
+def replacement(trace: Trace, earlier: HeadName, what: str) -> Float[Tensor, "batch pos d"]:
     """Replacement for the output of a head of the first layer: one of `INSTEAD`.
 
     "zero"; its "mean" over the batch and all positions; or, "resampled", its output at the same
     position of the next text of the batch.
     """
-    written = trace.head_outputs[0][:, earlier[1]]
+    written = trace.head_outputs[0][:, named(earlier).head]
     if what not in INSTEAD:
         raise ValueError(f'patched in is one of {INSTEAD} but "{what}" was asked for')
     if what == "zero":

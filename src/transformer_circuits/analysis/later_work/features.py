@@ -63,7 +63,7 @@ def activations(
     return strengths
 
 
-def qk(model: Transformer, head: tuple[int, int], of_query: Maker, of_key: Maker) -> LowRank:
+def qk(model: Transformer, head: heads.HeadName, of_query: Maker, of_key: Maker) -> LowRank:
     """W_QK from feature to feature, [destination's, source's]; scores are this over √d_head.
 
     With tokens on both sides it is `heads.full_qk`. With a previous-token head's features in the
@@ -73,7 +73,7 @@ def qk(model: Transformer, head: tuple[int, int], of_query: Maker, of_key: Maker
     return vectors(model, of_query).T @ (heads.W_QK(model, head) @ vectors(model, of_key))
 
 
-def ov(model: Transformer, head: tuple[int, int], of_value: Maker) -> LowRank:
+def ov(model: Transformer, head: heads.HeadName, of_value: Maker) -> LowRank:
     """W_U W_OV from feature to output, [output token, source's feature], in logits."""
     _require_read(model, head, of_value)
     if of_value == POSITION:
@@ -81,10 +81,10 @@ def ov(model: Transformer, head: tuple[int, int], of_value: Maker) -> LowRank:
     return model.W_U.detach() @ (heads.W_OV(model, head) @ vectors(model, of_value))
 
 
-def _require_read(model: Transformer, head: tuple[int, int], *asked: Maker) -> None:
-    heads.layer_of(model, head)
-    known = makers(model, head[0])
+def _require_read(model: Transformer, head: heads.HeadName, *asked: Maker) -> None:
+    head = heads.one(model, head)
+    known = makers(model, head.layer)
     for maker in asked:
         if maker not in known:
             names = [str(feature) for feature in known]
-            raise ValueError(f"head {Head(*head)} reads features of {names}, not of {maker}")
+            raise ValueError(f"head {head} reads features of {names}, not of {maker}")

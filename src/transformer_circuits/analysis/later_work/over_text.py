@@ -86,14 +86,14 @@ def strongest(
     model: Transformer,
     inputs: Int[Tensor, "window pos"],
     targets: Int[Tensor, "window pos"],
-    head: tuple[int, int],
+    head: heads.HeadName,
     words: Int[Tensor, " n_vocab"],
 ) -> Looks:
     """Strongest look of a head from every place of some windows; `words` as from the function `words`."""
-    heads.layer_of(model, head)  # refuses a head that is not there
+    layer, index = heads.one(model, head)
     parts, first = [], 0
     for batch, after in cross_entropy.batches(inputs, targets, size=_WINDOWS):
-        looks = _in_windows(of_all_layers(model, batch)[head[0]][:, head[1]], batch, after, words)
+        looks = _in_windows(of_all_layers(model, batch)[layer][:, index], batch, after, words)
         looks["window"] += first
         first += len(batch)
         parts.append(looks)

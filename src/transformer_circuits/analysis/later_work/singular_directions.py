@@ -102,5 +102,5 @@ def narrowed(
 
     With no direction that is `path_patching.without_edge`, with d_head the full model.
     """
-    written = trace.head_outputs[0][:, edge[2][1]]
+    written = trace.head_outputs[0][:, heads.named(edge[2]).head]
     return patched(model, trace, {edge: written @ through.T})

@@ -54,11 +54,13 @@ class Factors:
 
     def strength(self, triple: SkipTrigram) -> float:
         """f₁ · f₂ of one triple. [logits]"""
+        if not 0 <= min(triple) <= max(triple) < len(self.attention):
+            raise ValueError(f"tokens are 0 to {len(self.attention) - 1}, but these are {triple}")
         f1 = self.attention[triple.dst, triple.src]
         return float(f1 * self.logits[triple.out, triple.src])
 
 
-def factors(model: Transformer, head: tuple[int, int]) -> Factors:
+def factors(model: Transformer, head: heads.HeadName) -> Factors:
     """Both factors of a head. Exact reading of first-layer heads; see `heads.full_qk`.
 
     BEGIN is no source: attention to it is a head's rest. Two arrays of n_vocab² numbers: in a large
