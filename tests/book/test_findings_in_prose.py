@@ -44,8 +44,11 @@ def test_what_one_is_told_to_believe_is_what_the_rules_came_to():
     assert all(abs(mean - 1 / 3) < 0.06 for mean in means("others-local"))
     said = text(notebooks.path("what-to-believe"))
     resting = sorted(f"{100 * mean:.0f}" for mean in means("induction-resting"))
-    assert "the finders give the first token {}, {} and {} %".format(*resting) in said
-    assert "then adds a seventh to nearly a fifth, where the paper has a hundredth." in said
+    assert "the best finder gives the first token {}, {} and {} %".format(*resting) in said
+    assert (
+        "adds a seventh to nearly a fifth of what single heads gain; in the paper, a hundredth."
+        in said
+    )
     shares = figure("15-term-importance", "the first more than in the paper")["numbers"]
     *_, beside = zip(*(shares[f"seed {seed}"] for seed in range(3)), strict=True)
     assert all(1 / 7 - 0.01 < share < 1 / 5 for share in beside)
@@ -54,7 +57,7 @@ def test_what_one_is_told_to_believe_is_what_the_rules_came_to():
 
 def test_how_much_the_plain_story_explains_is_what_scrubbing_recovers():
     said = text(notebooks.path("the-induction-circuit"))
-    assert "About a quarter is left of what the finders are worth for predictions." in said
+    assert "About a quarter is left of how much the finders lower the loss." in said
     assert "about three fifths are left, in the one model" in said
     assert all(abs(mean - 0.25) < 0.03 for mean in means("causal-scrubbing"))
     recovered = figure("12-how-they-work", "scrubbed")["words"]["recovered"]

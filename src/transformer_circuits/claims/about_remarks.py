@@ -301,9 +301,13 @@ def _saved(subject: Subject) -> Float[Tensor, " document"]:
     zero, rows = subject.sibling("zero-layer").model, []
     for tokens, wanted in cross_entropy.batches(*subject.windows(*samples.MANY)):
         asked = _one_token_matches(tokens, wanted)  # logits are made there alone: they cost most
+        present = zero.stream(tokens[asked][:, None])[:, 0]  # all that zero layers read
         losses = [
-            cross_entropy.of_streams(model, patterns.stream(model, tokens)[asked], wanted[asked])
-            for model in (zero, subject.model)
+            cross_entropy.of_streams(model, x, wanted[asked])
+            for model, x in (
+                (zero, present),
+                (subject.model, patterns.stream(subject.model, tokens)[asked]),
+            )
         ]
         rows.append(torch.full(tokens.shape, math.nan, dtype=torch.float64))
         rows[-1][asked] = losses[0].double() - losses[1].double()

@@ -6,8 +6,7 @@ Places are in pixels, from the upper left corner; y grows downwards.
 import html
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Literal
 
 from transformer_circuits.figures.drawings.text_width import INDEX, wrap
@@ -31,13 +30,6 @@ class Canvas:
     def __init__(self, width: Px):
         self.width, self.height = width, 0.0
         self.parts: list[str] = []
-
-    @contextmanager
-    def click(self) -> Iterator[None]:
-        """Group the parts drawn meanwhile: on a slide they appear with one click more, elsewhere at once."""
-        self.parts.append('<g class="fragment">')
-        yield
-        self.parts.append("</g>")
 
     def text(
         self,
