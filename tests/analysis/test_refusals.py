@@ -1,6 +1,7 @@
 """What analyses refuse, with both sides in the message: slips that a changed cell can make."""
 
 import dataclasses
+import inspect
 
 import pytest
 import torch
@@ -58,6 +59,7 @@ SLIPS = {
     "layer -1 asked for": lambda m: patterns.value_norms(m, m.trace(TOKENS), -1),
     "tokens are 0 to 12": lambda m: FACTORS.strength(SkipTrigram(-1, -1, -1)),
     "length 12 but n_ctx is 11": lambda m: repeats.predictions(m.float(), TEXT[:12].reshape(2, 6)),
+    r"must be \[n, length\] but are \[3\]": lambda m: inspect.unwrap(repeats.copies)(TEXT[:3]),
     "not raised but lowered": lambda m: skip_trigrams.rank(FACTORS, SkipTrigram(2, 1, 0)),
     "the source never stands before": lambda m: skip_trigrams.neighbours(
         TEXT[:4], SkipTrigram(8, 2, 3), 3, 9, generator=torch.Generator()

@@ -109,6 +109,44 @@ def test_what_is_missing_or_too_much_is_named(place, theirs, tokens, logits):
         own_model.load(empty)
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (torch.nn.Linear(2, 2), r"a Linear but must be .* give its .state_dict\(\)$"),
+        (3, "a int but must be the path of a folder or file, or a state dict$"),
+        ({"embed.W_E": [[1.0]]}, r"hold a state dict, .* but has \[\('embed.W_E', 'list'\)\]"),
+        (torch.ones(2), "a Tensor but must be the path"),
+        ({0: torch.ones(1)}, r"hold a state dict, .* but has \[\(0, 'Tensor'\)\]"),
+    ],
+)
+def test_what_is_no_source_is_refused_with_the_remedy(source, said):
+    with pytest.raises(files.UserError, match=said):
+        own_model._state_dict(source, "it") if isinstance(source, dict) else own_model._place(
+            source
+        )
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        (([[1]], [[1.0]]), "all of them tensors"),
+        (torch.ones(4, 3), "all of them tensors"),
+        ((torch.zeros(0, 3).long(), torch.zeros(0, 3, 17)), "none empty"),
+        ((torch.zeros(1, 3).long(), torch.full((1, 3, 17), torch.nan)), "no finite numbers"),
+    ],
+)
+def test_what_is_no_check_is_refused(theirs, check, said):
+    model = own_model.load(theirs, CONFIG)
+    with pytest.raises(ValueError, match=said):
+        inspect.unwrap(own_model._confirm)(model, check)
+
+
+@pytest.mark.parametrize(("name", "value"), [("n_heads", -2), ("n_heads", 0), ("n_layers", -2)])
+def test_a_size_is_a_whole_number_above_nothing(theirs, name, value):
+    with pytest.raises(files.UserError, match=f"{name} is {value} in the config but must be a wh"):
+        own_model.load(theirs, CONFIG | {name: value})
+
+
 class Trap:
     """What a pickle may do when it is unpacked."""
 

@@ -103,6 +103,8 @@ def copies(
     >>> copies(torch.tensor([[7, 3]]))
     tensor([[0, 7, 3, 7, 3]])
     """
+    if passages.ndim != 2:
+        raise ValueError(f"passages must be [n, length] but are {[*passages.shape]}")
     opens = passages.new_full((len(passages), int(begin)), BEGIN)
     return torch.cat([opens, passages.repeat(1, n_copies)], dim=1)
 

@@ -89,7 +89,7 @@ def read(
     if isinstance(names, str | Path):
         names = _json(Path(names))
     if isinstance(source, Mapping):
-        tensors, path = source, "the state dict"
+        tensors, path = _state_dict(source, "the state dict"), "the state dict"
     else:
         path, tensors = files_of(source)[0], {}
         ours = path.name == "weights.safetensors" and path.with_name("config.toml").is_file()
@@ -117,8 +117,16 @@ def read(
 @torch.no_grad()
 def _confirm(model: Transformer, check: Check) -> None:
     """Raise a UserError that says where the model leaves the logits of a `check`, if it does."""
-    tokens, logits, *more = check
-    streams = more[0] if more else ()
+    parts: list[Tensor] = []
+    if isinstance(check, list | tuple):
+        parts = [*check[:2], *(stream for streams in check[2:] for stream in streams)]
+    if len(parts) < 2 or not all(isinstance(part, Tensor) and part.numel() for part in parts):
+        raise files.UserError(
+            "check is (tokens, logits) or (tokens, logits, streams), all of them tensors, none empty"
+        )
+    tokens, logits, *streams = parts
+    if not all(part.isfinite().all() for part in (logits, *streams)):
+        raise files.UserError("the check has logits or streams that are no finite numbers")
     found = model(tokens)
     if found.shape != logits.shape:
         raise files.UserError(
@@ -232,21 +240,29 @@ def _tensors(path: Path) -> dict[str, Tensor]:
             f"{path} is no file of weights, cut short, or holds more than weights{more}. Ask for a "
             f".safetensors ({why})"
         ) from error
-    if not isinstance(of, dict) or not all(
-        isinstance(name, str) and isinstance(W, Tensor) for name, W in of.items()
-    ):
-        has = [*of][:6] if isinstance(of, dict) else type(of).__name__
+    return _state_dict(of, path)
+
+
+def _state_dict(of: Any, path: object) -> dict[str, Tensor]:
+    """Tensors by name, if it is nothing else."""
+    is_dict = isinstance(of, Mapping)
+    if not is_dict or not all(isinstance(k, str) and isinstance(W, Tensor) for k, W in of.items()):
+        has = [(k, type(W).__name__) for k, W in of.items()][:6] if is_dict else type(of).__name__
         raise files.UserError(
             f"{path} must hold a state dict, names with tensors, but has {has}; where one of them is "
-            "the state dict, save that by itself"
+            "the state dict, take that by itself"
         )
-    return of
+    return {**of}
 
 
 def _place(source: object) -> Path:
     """The folder or file."""
     if not isinstance(source, str | os.PathLike):
-        raise files.UserError(f"source is {source!r} but must be the path of a folder or file")
+        remedy = ": give its .state_dict()" * hasattr(source, "state_dict")
+        raise files.UserError(
+            f"source is a {type(source).__name__} but must be the path of a folder or file, or a "
+            f"state dict{remedy}"
+        )
     if not (place := Path(source).expanduser()).exists():
         raise files.UserError(
             f"there is no {source}. What a hub has comes first with "

@@ -190,7 +190,10 @@ def _said(names: Names, plain: Collection[str]) -> Iterator[tuple[str, Place]]:
     lines = [(part, x) for part, of in names.items() for x in ([of] if isinstance(of, str) else of)]
     for key, line in sorted(lines, key=lambda pair: "{" in pair[1]):
         if not (known := PART.fullmatch(key)):
-            raise files.UserError(f"names has {key!r}, but parts are called {PART.pattern}")
+            parts = (
+                'W_E, W_pos, W_U, b_U, W_Q … W_O, b_Q … b_O, ln1.w, ln_final.w and so on, or "none"'
+            )
+            raise files.UserError(f"names has {key!r}, but parts are called {parts}")
         pattern, _, axes = line.partition(" ")
         pattern = WRAPPED.sub("", pattern.replace("/", "."))
         form = re.sub(r"\\\{(layer|head)\\\}", r"(?P<\1>\\d+)", re.escape(pattern))

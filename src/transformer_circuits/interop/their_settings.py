@@ -143,8 +143,10 @@ def _checked(cfg: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         whole = isinstance(value, int) and not isinstance(value, bool)
         if name in SWITCHES and not isinstance(value, bool):
             raise ValueError(f"{name} is {value!r} in the config but must be true or false")
-        if name in SIZES and not whole:
-            raise ValueError(f"{name} is {value!r} in the config but must be a whole number")
+        least = 0 if name in ("n_layers", "d_mlp") or not cfg.get("n_layers", 1) else 1
+        if name in SIZES and not (whole and value >= least):
+            needed = f"a whole number, {least} at least"
+            raise ValueError(f"{name} is {value!r} in the config but must be {needed}")
     scale = cfg.get("attn_scale", -1)
     if not (scale > 0 or scale == -1):
         raise ValueError(
