@@ -8,7 +8,7 @@ from pathlib import Path
 from transformer_circuits import files
 
 DATA_FILES = ("data/models/*/*", f"data/models/*/checkpoints/{files.SUMS}", "data/corpus.toml",
-              "data/tokenizer.json", "requirements.txt")  # fmt: skip
+              "data/tokenizer.json", "data/registered.toml", "requirements.txt")  # fmt: skip
 """Data that any chapter may depend on besides code; the text is pinned by hashes in `corpus.toml`."""
 READ_BY = {
     "experiments/trainings.py": "data/trainings/*",
