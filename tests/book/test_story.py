@@ -2,9 +2,11 @@
 
 import ast
 import re
+from urllib.parse import unquote
 
 import pytest
 
+from transformer_circuits import stage
 from transformer_circuits.book import notebooks
 from transformer_circuits.book.notebooks import SHORT
 
@@ -106,3 +108,14 @@ def test_each_part_has_two_names_said_once_on_the_first_page():
 def test_it_is_short():
     words = {page: len(read_aloud(page).split()) for page in SHORT}
     assert max(words.values()) <= 1200 and sum(words.values()) <= 7000, words
+
+
+@pytest.mark.parametrize("page", SHORT)
+def test_a_link_to_the_live_page_is_a_line_of_code_that_runs(page):
+    names = {name: getattr(stage, name) for name in ("zero_layers", "one_layer", "two_layers")}
+    text = "\n".join(source(page, "markdown"))
+    links = re.findall(r"browser/live-model\.html(#[^\"]*)?\"", text)
+    for link in filter(None, links):
+        assert link.startswith("#stage="), link
+        code = unquote(link.removeprefix("#stage="))
+        assert eval(code, {"__builtins__": {}}, names).code == code

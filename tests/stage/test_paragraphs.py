@@ -47,7 +47,7 @@ DECIDED = [
 def test_a_condition_is_decided(condition, reading, ok):
     found = condition.decide(reading)
     assert found.ok is ok
-    assert (found.value is None) == (ok is None) and bool(found.says) == (ok is not None)
+    assert (found.value is None) == (ok is None) and found.says
     assert json.loads(json.dumps(condition.json)) == condition.json
 
 
@@ -104,8 +104,23 @@ def test_a_paragraph_is_html_with_its_marks():
 def test_what_does_not_hold_stops_a_build():
     with pytest.raises(AssertionError, match=r"it <expects> al .11.%, should be above 50.%"):
         said(BLIND)
-    with pytest.raises(AssertionError, match="does not apply"):
-        said(two_layers.read(LINE), "[x]{x}", x=stage.looks("2.0", to="al", above=0.5))
+    with pytest.raises(AssertionError, match="“Ron” is not on this line"):
+        said(two_layers.read(LINE), "[x]{x}", x=stage.looks("1.0", to="Ron", above=0.5))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: stage.likely("al", above=50.0),
+        lambda: stage.likely("al", below=float("nan")),
+        lambda: stage.likely("al", rank=0),
+        lambda: stage.looks("1.0", to="al", below=5.0),
+        lambda: stage.looks("9.9", to="al", above=0.5),
+    ],
+)
+def test_a_bound_or_head_that_cannot_be_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"must be|has no head"):
+        wrong()
 
 
 def test_under_a_reader_s_hands_it_has_a_cross_and_a_drawing(monkeypatch):

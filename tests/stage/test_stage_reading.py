@@ -45,9 +45,15 @@ WRONG = {
     "must be one of .'queries'": lambda: two_layers.cut("0.2", into="key", of="1.0"),
     "seed is 3": lambda: two_layers.seed(3),
     "after is 300 .* 375": lambda: two_layers.after(300),
-    "of seed 1 were kept: ..": lambda: two_layers.after(375).seed(1),
-    "at is 'X'": lambda: two_layers.read(LINE, at="X"),
-    "0 to 20": lambda: two_layers.read(LINE, at=21),
+    "of seed 1 none was kept": lambda: two_layers.after(375).seed(1),
+    "at is 'X'": lambda: two_layers.read(LINE, at="X").at,
+    "0 to 20": lambda: two_layers.read(LINE, at=21).at,
+    "at is True": lambda: two_layers.read(LINE, at=True).at,
+    "seed is True": lambda: two_layers.seed(True),
+    "no head '2.9'": lambda: two_layers.read(LINE).look("2.9", 3),
+    "no head '9.9'": lambda: two_layers.read(LINE).column("9.9"),
+    "at is -1": lambda: two_layers.read(LINE).told(-1, 3),
+    "token is -1": lambda: two_layers.read(LINE).told(3, -1),
     "reads 512": lambda: two_layers.read("a b" * 600),
 }
 

@@ -172,7 +172,7 @@ def compare(found, reading, opens, conditions):
         ours = condition.decide(reading)
         said = (reading.code, condition, ours, verdict)
         if ours.ok is None:
-            assert verdict == {"ok": None, "value": None, "bound": None, "says": ""}, said
+            assert verdict == {"ok": None, "value": None, "bound": None, "says": ours.says}, said
         elif getattr(condition, "rank", None) is None:
             assert abs(verdict["value"] - ours.value) < 1e-3, said
             if abs(ours.value - ours.bound) > 1e-3:  # nearer than that rounding decides

@@ -3,7 +3,7 @@
 // the line.
 import { bare } from "./names.js";
 
-const NOT = { ok: null, value: null, bound: null, says: "" };
+const not = (says) => ({ ok: null, value: null, bound: null, says });
 
 // As figures/values.py writes a share of one.
 export const percent = (share) =>
@@ -24,7 +24,7 @@ function compared({ above, below }, values) {
 
 function likely(condition, result) {
   const told = asked(condition.of, result);
-  if (!told.length) return NOT;
+  if (!told.length) return not(without(condition.of, result));
   const p = told.map((one) => one.p);
   if (condition.rank !== undefined) return ranked(condition, told);
   return compared(condition, [condition.of === "every piece" ? Math.min(...p) : Math.max(...p)]);
@@ -48,22 +48,37 @@ function asked(of, { pieces, next, tokens, at }) {
   return found ? [found] : [];
 }
 
-function looks(condition, { tokens, patterns, at: shown }, { off }) {
+// Why there is no token in question, as `Likely._why` of Python says it.
+function without(of, { tokens }) {
+  if (of === "every piece" || of === "no piece")
+    return tokens.length > 1 ? "no name comes twice" : "nothing is on the line";
+  return of === "next" ? "the line ends here" : `“${of}” is no token`;
+}
+
+function notThere(place) {
+  if (place === "before") return "nothing comes before it";
+  return `${typeof place === "number" ? `place ${place}` : `“${place}”`} is not on this line`;
+}
+
+function looks(condition, { tokens, patterns, at: shown }, { model, off }) {
   const labels = tokens.map(bare);
   const rows = condition.heads.map((head) => {
     const [layer, index] = head.split(".").map(Number);
-    return off.includes(head) ? null : patterns[layer]?.[index];
+    return patterns[layer]?.[index];
   });
-  if (rows.some((row) => !row)) return NOT;
+  const none = rows.findIndex((row) => !row);
+  if (none >= 0) return not(`${model} has no ${condition.heads[none]}`);
+  const gone = condition.heads.filter((head) => off.includes(head));
+  if (gone.length) return not(`${gone.join(" and ")} off`);
   const { at: given } = condition;
   const at = given === null ? shown : typeof given === "number" ? given : labels.lastIndexOf(given);
-  if (!(at in tokens)) return NOT;
+  if (!(at in tokens)) return not(notThere(given));
   const near = new Map([
     ["itself", at],
     ["before", at - 1],
   ]);
   const to = near.get(condition.to) ?? labels.indexOf(condition.to);
-  if (to < 0) return NOT;
+  if (to < 0) return not(notThere(condition.to));
   return compared(
     condition,
     rows.map((row) => row[at][to] ?? 0),

@@ -7,7 +7,7 @@ import { follow } from "./follow.js";
 import { Live } from "./live.js";
 import { decide } from "./marks.js";
 import { bare, inOnePiece } from "./names.js";
-import { button, group, h, listed } from "./parts.js";
+import { button, group, h } from "./parts.js";
 import { finders, isWhole, noteTaker, wholeOf } from "./shown.js";
 import { Strip } from "./strip.js";
 
@@ -376,11 +376,8 @@ class Stage {
 
   decided(step, condition) {
     const told = this.known.get(keyOf(JSON.parse(step.dataset.state), step.dataset.opens ?? null));
-    if (aboutAnother(condition, told, this.result))
-      return { ok: null, says: "another name is on the line" };
-    const off = condition.heads?.filter((head) => this.shown.off.includes(head)) ?? [];
-    const verdict = decide(condition, this.result, this.shown);
-    return verdict.ok === null && off.length ? { ...verdict, says: `${listed(off)} off` } : verdict;
+    if (aboutAnother(condition, told, this.result)) return { ok: null, says: whose(this.result) };
+    return decide(condition, this.result, this.shown);
   }
 
   // The marks of the step that is read, decided on what is shown; those of others are as they were written.
@@ -421,6 +418,12 @@ const SIGNS = new Map([
   [false, ["no", "✗", "does not hold"]],
   [null, ["none", "–", "does not apply here"]],
 ]);
+
+// What is on the line in place of the name that a sentence is about.
+function whose({ pieces, tokens }) {
+  if (pieces.length) return "another name is on the line";
+  return tokens.length > 1 ? "no name comes twice" : "nothing is on the line";
+}
 
 function sign(sentence, { ok, says }, now) {
   const [name, mark, words] = SIGNS.get(ok);

@@ -7,19 +7,19 @@ from typing import Any, NamedTuple
 
 from transformer_circuits.figures.values import percent
 from transformer_circuits.stage import names
-from transformer_circuits.stage.reading import Reading, of_label
+from transformer_circuits.stage.reading import Reading, of_label, two_layers
 
 
 class Verdict(NamedTuple):
     """Outcome of a condition for one reading, with the compared value and its bound."""
 
     ok: bool | None
-    """True if it holds; None where a head is off or not in this model, or a token not on the line."""
+    """True if it holds; None where it does not apply: a head is off or not in this model, or a token not on the line."""
     value: float | None = None
     """Value that was compared: a share from 0 to 1, or a rank."""
     bound: float | None = None
     says: str = ""
-    """Both in words: "43 %, should be above 50 %"."""
+    """Both in words: "43 %, should be above 50 %"; or why it does not apply."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Likely(_Bounded):
         """Verdict on a reading: probability or rank against the bound; `ok` is None without a token."""
         told = self._told(reading)
         if not told:
-            return Verdict(None)
+            return Verdict(None, says=self._why(reading))
         p, ranks = zip(*told, strict=True)
         if self.rank is not None:
             return self._ranked(ranks)
@@ -81,6 +81,12 @@ class Likely(_Bounded):
             return Verdict(best > self.rank, best, self.rank, f"rank {best}, should not be {first}")
         worst = max(ranks)
         return Verdict(worst <= self.rank, worst, self.rank, f"rank {worst}, should be {first}")
+
+    def _why(self, reading: Reading) -> str:
+        """Why there is no token in question."""
+        if self.of in (EVERY, NONE):
+            return "no name comes twice" if len(reading.ids) > 1 else "nothing is on the line"
+        return "the line ends here" if self.of == NEXT else f"“{self.of}” is no token"
 
     def _told(self, reading: Reading) -> list[tuple[float, int]]:
         """Probability and rank of each token in question."""
@@ -109,9 +115,11 @@ def likely(
     there. `rank`: the token is among so many likeliest; of "no piece", none is.
 
     Raises:
-        ValueError: if not exactly one of the three is given.
+        ValueError: if not exactly one of the three is given, or it is out of its range.
     """
     _require_one({"above": above, "below": below, "rank": rank})
+    if rank is not None and (type(rank) is not int or rank < 1):
+        raise ValueError(f"rank is {rank} but must be a whole number from 1 on")
     return Likely(above, below, of, rank)
 
 
@@ -130,16 +138,19 @@ class Looks(_Bounded):
 
     def decide(self, reading: Reading) -> Verdict:
         """Verdict on a reading: the heads' attention against the bound; `ok` is None as for `Verdict`."""
-        there, off = reading.line.heads, reading.line.off
-        if any(head not in there or head in off for head in self.heads):
-            return Verdict(None)
+        for head in self.heads:
+            if head not in reading.line.heads:
+                return Verdict(None, says=f"{reading.line.model} has no {head}")
+        off = [head for head in self.heads if head in reading.line.off]
+        if off:
+            return Verdict(None, says=f"{' and '.join(off)} off")
         try:
             at = reading.at if self.at is None else reading.place(self.at)
         except ValueError:
-            return Verdict(None)
+            return Verdict(None, says=not_there(self.at))
         to = self._to(reading, at)
         if to is None:
-            return Verdict(None)
+            return Verdict(None, says=not_there(self.to))
         looks = [reading.look(head, at) for head in self.heads]
         return self._compared([float(row[to]) if to <= at else 0.0 for row in looks])
 
@@ -166,11 +177,13 @@ def looks(
     state. A head cannot look ahead: there it pays nothing.
 
     Raises:
-        ValueError: if not exactly one bound is given, or no head.
+        ValueError: if not exactly one bound from 0 to 1 is given, or no head of the book's models.
     """
     _require_one({"above": above, "below": below})
     if not heads:
         raise ValueError('looks names one head at least: looks("1.0", to="al", above=0.5)')
+    for head in heads:
+        two_layers.line.require(head)
     return Looks(above, below, heads, to, at)
 
 
@@ -178,7 +191,17 @@ Condition = Likely | Looks
 """Condition of a marked sentence, of either kind."""
 
 
+def not_there(place: str | int | None) -> str:
+    """Words that say a line has no such token or place."""
+    if place == "before":
+        return "nothing comes before it"
+    return f"{f'“{place}”' if isinstance(place, str) else f'place {place}'} is not on this line"
+
+
 def _require_one(bounds: Mapping[str, float | None]) -> None:
     given = [name for name, bound in bounds.items() if bound is not None]
     if len(given) != 1:
         raise ValueError(f"exactly one of {[*bounds]} must be given, not {given or 'none'}")
+    [name] = given
+    if name != "rank" and not 0 <= (bound := bounds[name]) <= 1:
+        raise ValueError(f"{name} is {bound} but must be from 0 to 1: 50 % is {name}=0.5")

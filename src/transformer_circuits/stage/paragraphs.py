@@ -15,7 +15,15 @@ from transformer_circuits import book, files
 from transformer_circuits.figures import html, theme
 from transformer_circuits.record import SVG, Record
 from transformer_circuits.stage import still
-from transformer_circuits.stage.marks import EVERY, NEXT, NONE, Condition, Likely, Verdict
+from transformer_circuits.stage.marks import (
+    EVERY,
+    NEXT,
+    NONE,
+    Condition,
+    Likely,
+    Verdict,
+    not_there,
+)
 from transformer_circuits.stage.reading import FOLDERS, Reading
 from transformer_circuits.training import checkpoint
 
@@ -99,12 +107,14 @@ def step(reading: Reading, text: str, opens: str | None = None, **marks: Conditi
         raise ValueError(f"sentences are marked {named} but conditions are given for {[*marks]}")
     if opens is not None and opens.split(" ")[0] not in OPENS:
         raise ValueError(f"opens is {opens!r} but must be one of {OPENS}")
-    verdicts = {name: condition.decide(reading) for name, condition in marks.items()}
     in_book = bool(os.environ.get(files.IN_BOOK))
+    there = in_book or _is_there(reading)
+    nowhere = Verdict(None, says=not_there(reading.given_at))
+    verdicts = {name: one.decide(reading) if there else nowhere for name, one in marks.items()}
     sentences = {name: _plain(sentence) for sentence, name in _MARKED.findall(text)}
     wrong = [name for name, verdict in verdicts.items() if not verdict.ok]
     if wrong and in_book:
-        said = "; ".join(f"{sentences[n]} ({verdicts[n].says or 'does not apply'})" for n in wrong)
+        said = "; ".join(f"{sentences[n]} ({verdicts[n].says})" for n in wrong)
         book.fails(AssertionError(f"does not hold in {reading.code}: {said}"))
     record = Record(
         "step",
@@ -122,11 +132,19 @@ def step(reading: Reading, text: str, opens: str | None = None, **marks: Conditi
     )
     body = f"<p>{_html(text, marks, verdicts, in_book)}</p>"
     if not in_book:
-        drawing = html.captioned(reading.code, still.drawn(reading).body)
+        drawing = html.captioned(reading.code, still.drawn(reading).body) if there else ""
         return Shown(record, f'<style>{_STYLE}</style><div class="step">{body}</div>{drawing}')
     before = "" if None in _brought else stage(reading, opens=opens).html
     known = _known(reading, opens, asked(marks.values(), reading))
     return Shown(record, f'{before}<div class="step"{_data(reading, opens)}>{body}{known}</div>')
+
+
+def _is_there(reading: Reading) -> bool:
+    """Whether the place looked from is on the line: of a reader's own it may not be."""
+    try:
+        return reading.at >= 0
+    except ValueError:
+        return False
 
 
 def asked(conditions: Iterable[Condition], reading: Reading) -> list[str]:
@@ -196,7 +214,7 @@ def _html(
         verdict = verdicts[name]
         condition = markup.escape(files.as_json(marks[name].json, ensure_ascii=False))
         sign = SIGNS[verdict.ok]
-        if not verdict.ok and verdict.says:
+        if not verdict.ok:
             sign += f"\u00a0{verdict.says}"
         return (
             f'<span class="holds {CLASSES[verdict.ok]}" data-is="{condition}">{sentence}'

@@ -108,7 +108,7 @@ class _Verbs:
         off = {*self.line.off, *heads}
         return self._with(off=tuple(head for head in self.line.heads if head in off))
 
-    def cut(self: _Same, head: str, *, into: str, of: str) -> _Same:
+    def cut(self: _Same, head: str, into: str, of: str) -> _Same:
         """The model in which one reading of a later head, `of`, misses what an earlier head wrote.
 
         `into`: one of `READINGS`. Several edges are several cuts.
@@ -132,7 +132,7 @@ class _Verbs:
             ValueError: if there is none of this seed.
         """
         there = range(len(checkpoint.seeds(FOLDERS[self.line.model])))
-        if seed not in there:
+        if type(seed) is not int or seed not in there:
             raise ValueError(f"seed is {seed!r} but must be one of {[*there]}")
         return replace(self, line=_checked(replace(self.line, of_seed=seed)))
 
@@ -142,6 +142,8 @@ class _Verbs:
         Raises:
             ValueError: if its weights of that moment were not kept.
         """
+        if type(step) is not int:
+            raise ValueError(f"after is {step!r} but must be a whole number of steps")
         return replace(self, line=_checked(replace(self.line, step=step)))
 
 
@@ -150,7 +152,10 @@ def _checked(line: _Line) -> _Line:
     kept = checkpoint.steps(checkpoint.folder(line.folder))
     if line.step is not None and line.step not in kept:
         of = f" of seed {line.of_seed}" if line.of_seed else ""
-        raise ValueError(f"after is {line.step!r} but of {line.model}{of} were kept: {kept}")
+        there = (
+            f"were kept: {kept}; the end is the model without after" if kept else "none was kept"
+        )
+        raise ValueError(f"after is {line.step} but of the moments of {line.model}{of} {there}")
     return line
 
 
@@ -186,7 +191,8 @@ class Reading(_Verbs):
     name begins that comes again (`names.again`), else the last token.
 
     Raises:
-        ValueError: if there is no such place, or if the line is longer than the model's context.
+        ValueError: if `text` is no string, or longer than the model's context; and, as soon as the
+            place is asked for, if there is no such place.
     """
 
     line: _Line
@@ -194,10 +200,11 @@ class Reading(_Verbs):
     given_at: str | int | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise ValueError(f"text is {self.text!r} but must be a string")
         config, _ = checkpoint.settings(self.line.folder)
         if (n := len(self.tokens)) > config.n_ctx:
             raise ValueError(f"the line has {n} tokens but {self.line.model} reads {config.n_ctx}")
-        self.at  # noqa: B018 (a wrong place is said at once)
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> "Reading":
@@ -267,18 +274,20 @@ class Reading(_Verbs):
         return self.place(self.given_at)
 
     def place(self, asked: str | int) -> int:
-        """The last place with this label, or the place of this number."""
-        if isinstance(asked, int):
-            if 0 <= asked < len(self.ids):
-                return asked
-            raise ValueError(f"at is {asked} but the line has the places 0 to {len(self.ids) - 1}")
-        found = self._places(asked)
-        if not found:
-            raise ValueError(f"at is {asked!r} but the tokens of the line are {self.tokens}")
-        return found[-1]
+        """The last place with this label, with or without its space, or the place of this number.
 
-    def _places(self, label: str) -> list[int]:
-        return [k for k, token in enumerate(self.tokens) if names.bare(token) == label]
+        Raises:
+            ValueError: if there is none.
+        """
+        if isinstance(asked, str):
+            labels = (asked, asked.replace(" ", "␣"))
+            same = [k for k, t in enumerate(self.tokens) if names.bare(t) == asked or t in labels]
+            if same:
+                return same[-1]
+            raise ValueError(f"at is {asked!r} but the tokens of the line are {self.tokens}")
+        if type(asked) is int and 0 <= asked < len(self.ids):
+            return asked
+        raise ValueError(f"at is {asked!r} but the line has the places 0 to {len(self.ids) - 1}")
 
     @cached_property
     def trace(self) -> Trace:
@@ -318,8 +327,14 @@ class Reading(_Verbs):
         return [self.told(place, self.ids[place + 1])[1] for place in self.places]
 
     def told(self, place: int, token: int) -> tuple[float, int]:
-        """Probability of a token to be the next after a place, and its rank."""
-        row = self.probabilities[place]
+        """Probability of a token to be the next after a place, and its rank.
+
+        Raises:
+            ValueError: if there is no such place or token.
+        """
+        row = self.probabilities[self.place(place)]
+        if not 0 <= token < len(row):
+            raise ValueError(f"token is {token} but must be from 0 to {len(row) - 1}")
         return float(row[token]), 1 + int((row > row[token]).sum())
 
     def result(self, opens: str | None = None, asked: Sequence[str] = ()) -> dict[str, Any]:
@@ -374,7 +389,12 @@ class Reading(_Verbs):
         """Tokens that the one a head looks at most raises, by the head's OV circuit alone.
 
         `head`: else the one of the last layer that looks most at a token but the first of the line.
+
+        Raises:
+            ValueError: if the model has no such head.
         """
+        if head is not None:
+            self.line.require(head)
         on = [name for name in self.line.heads if name not in self.line.off]
         last = [name for name in on if name.startswith(f"{len(self.patterns) - 1}.")]
         if not self.at or not (last or head):
@@ -391,9 +411,14 @@ class Reading(_Verbs):
         return {"column": {"head": head, "place": place, "token": self.tokens[place], "top": shown}}
 
     def look(self, head: str, at: int | None = None) -> Float[Tensor, " src"]:
-        """Attention that a head pays from a place, or from `at`, to each place up to it."""
+        """Attention that a head pays from a place, or from `at`, to each place up to it.
+
+        Raises:
+            ValueError: if there is no such head or place.
+        """
+        self.line.require(head)
         layer, index = _head(head)
-        at = self.at if at is None else at
+        at = self.at if at is None else self.place(at)
         return self.patterns[layer][index, at, : at + 1]
 
     def __repr__(self) -> str:
