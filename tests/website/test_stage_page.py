@@ -289,10 +289,14 @@ def test_no_barrier_that_axe_finds_in_the_light_and_in_the_dark(page):
 
 def test_nothing_moves_for_whom_it_should_not_and_paper_has_the_drawing(page):
     calm(page)
-    head(page, "0.1").click()
+    head(page, "0.2").click()
     page.wait_for_selector(READY)
     assert page.evaluate("document.getAnimations().length") == 0
+    expect(page.locator(".sign.sign", has_text="✗").first).to_be_visible()
     page.emulate_media(media="print")
+    expect(page.locator(".sign", has_text="✗")).to_have_count(
+        0
+    )  # beside the drawing of what was written
     expect(page.locator(".moving")).to_be_hidden()
     assert page.locator(".still svg").first.bounding_box()["height"] > 50
     expect(page.locator(".the-stage figcaption")).to_be_visible()

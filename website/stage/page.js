@@ -118,8 +118,8 @@ class Stage {
     this.moving.append(code, this.words);
     this.figure.prepend(this.moving);
     if (this.figure.dataset.mode === "slide") this.present();
-    this.figure.addEventListener("focusout", ({ relatedTarget }) => {
-      if (!this.figure.contains(relatedTarget)) this.offered.replaceChildren();
+    code.addEventListener("focusout", ({ relatedTarget }) => {
+      if (!this.offered.contains(relatedTarget)) this.offered.replaceChildren();
     });
   }
 
@@ -188,12 +188,17 @@ class Stage {
       this.offer();
     } catch (error) {
       if (error.column === undefined) throw error;
-      this.input.setAttribute("aria-invalid", "true");
-      this.figure.dataset.refused = ""; // what is shown is of the line before
+      this.refuse();
       this.own(true);
       this.say(error.message, true);
       this.offer();
     }
+  }
+
+  // What is shown is of the line before.
+  refuse() {
+    this.input.setAttribute("aria-invalid", "true");
+    this.figure.dataset.refused = "";
   }
 
   key(event) {
@@ -281,6 +286,7 @@ class Stage {
     } catch (error) {
       this.say(error.message, true);
       this.figure.dataset.wrong = error.message;
+      if (document.activeElement === this.input) this.refuse();
       if (this.shown && state === this.state && document.activeElement !== this.input) {
         this.state = this.shown; // nothing is shown as done that was not
         this.input.value = write(this.shown);
@@ -372,6 +378,8 @@ class Stage {
     if (!steps.length) return linked || this.go(this.state, { opens: this.opens });
     const bottom = () => Math.max(0, this.figure.getBoundingClientRect().bottom);
     this.current = follow(steps, bottom, (step) => this.read(step));
+    // On paper stands the drawing of what was written, and the marks with it.
+    matchMedia("print").addEventListener("change", ({ matches }) => this.mark(matches));
   }
 
   decided(step, condition) {
@@ -381,9 +389,9 @@ class Stage {
   }
 
   // The marks of the step that is read, decided on what is shown; those of others are as they were written.
-  mark() {
+  mark(printed = false) {
     if (!this.result || !this.steps) return;
-    const now = this.current();
+    const now = printed ? null : this.current();
     for (const step of this.steps)
       for (const sentence of step.querySelectorAll(".holds")) {
         const condition = JSON.parse(sentence.dataset.is);
@@ -410,7 +418,7 @@ function otherwise({ tokens, pieces }) {
     .join("|")
     .replaceAll("␣", " ")
     .trim();
-  return `The name at the end came before, but is cut into other pieces now (… ${again}): who looks for the same piece finds none.`;
+  return `The name at the end came before, but is cut into other pieces now (… ${again}): only a piece that came before can be found.`;
 }
 
 const SIGNS = new Map([
