@@ -1,7 +1,5 @@
 """Story or code: one switch hides the code of all chapters, and is remembered."""
 
-import re
-
 import pytest
 from conftest import HTML, serve
 from playwright.sync_api import expect
@@ -104,17 +102,3 @@ def test_a_table_that_does_not_fit_a_phone_is_stacked_and_each_cell_says_its_col
     expect(cells).to_have_count(long.locator("td").count())
     watched.set_viewport_size({"width": 1200, "height": 900})
     expect(stacked).to_have_count(0)
-
-
-def test_a_filter_narrows_a_stacked_table(watched):
-    """Of the rows that are left, the first six are shown, and no other."""
-    watched.set_viewport_size({"width": 390, "height": 844})
-    watched.goto((HTML / "chapters/19-heads-over-text.html").as_uri())
-    box = watched.locator(".circuit-view:has(.cv-filter)").last
-    box.scroll_into_view_if_needed()
-    expect(box.locator("table.stacked")).to_be_visible()
-    box.get_by_role("combobox").select_option("3")
-    left = box.locator("tbody tr:visible")
-    expect(left.first).to_have_text(re.compile(r"^\s*3"))
-    assert 0 < left.count() <= 6
-    assert {row.split("\n")[0] for row in left.all_inner_texts()} == {"3"}
