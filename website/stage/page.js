@@ -321,8 +321,9 @@ class Stage {
       ? "Dots: three trainings; struck out where they fall on both sides of one half."
       : "";
     const [done, likely, from] = this.strip.says();
-    // What the bars show, too, is not seen where there is little room.
-    this.say([notice, done, h("span", { class: "seen" }, likely), from, legend], notice);
+    // What the bars show, too, is not seen where there is little room; why a line is refused stays said.
+    if (!this.input.hasAttribute("aria-invalid"))
+      this.say([notice, done, h("span", { class: "seen" }, likely), from, legend], notice);
     this.took.textContent = result.ms ? `The model ran here, in ${Math.round(result.ms)} ms.` : "";
     this.mark();
   }
