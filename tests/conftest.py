@@ -309,14 +309,18 @@ def resized(page, width, height=844) -> None:
     painted(page)
 
 
+def arrived(page) -> None:
+    """What is on its way is where it goes."""
+    page.evaluate("() => document.getAnimations().forEach((one) => one.finish())")
+
+
 def at_every_width(page, widths, **media) -> Iterator[int]:
     """The page as wide as each of them; then as it was."""
     size = page.viewport_size
     page.emulate_media(**media)
     for width in widths:
         resized(page, width)
-        # Side bars glide to their new places.
-        page.evaluate("() => document.getAnimations().forEach((one) => one.finish())")
+        arrived(page)  # side bars glide to their new places
         yield width
     page.set_viewport_size(size)
     page.emulate_media(media="screen", color_scheme="light")

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from conftest import barriers, painted, resized
+from conftest import arrived, barriers, painted, resized
 from playwright.sync_api import expect
 from stage_pages import LINE, READY, site  # noqa: F401
 
@@ -43,7 +43,7 @@ def signs(page, k):
 def calm(page):
     """Nothing moves from now on, and what was on its way when the page opened has arrived."""
     page.emulate_media(reduced_motion="reduce")
-    page.evaluate("() => document.getAnimations().forEach((one) => one.finish())")
+    arrived(page)
     painted(page)
 
 

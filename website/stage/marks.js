@@ -24,7 +24,7 @@ function compared({ above, below }, values) {
 
 function likely(condition, result) {
   const told = asked(condition.of, result);
-  if (!told.length) return not(without(condition.of, result));
+  if (!told.length) return not(missing(condition.of, result));
   const p = told.map((one) => one.p);
   if (condition.rank !== undefined) return ranked(condition, told);
   return compared(condition, [condition.of === "every piece" ? Math.min(...p) : Math.max(...p)]);
@@ -49,11 +49,13 @@ function asked(of, { pieces, next, tokens, at }) {
 }
 
 // Why there is no token in question, as `Likely._why` of Python says it.
-function without(of, { tokens }) {
-  if (of === "every piece" || of === "no piece")
-    return tokens.length > 1 ? "no name comes twice" : "nothing is on the line";
+function missing(of, result) {
+  if (of === "every piece" || of === "no piece") return noName(result);
   return of === "next" ? "the line ends here" : `“${of}” is no token`;
 }
+
+export const noName = ({ tokens }) =>
+  tokens.length > 1 ? "no name comes twice" : "nothing is on the line";
 
 function notThere(place) {
   if (place === "before") return "nothing comes before it";

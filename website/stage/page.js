@@ -5,7 +5,7 @@ import { asking, fetched, latest } from "../live/models.js";
 import { complete, fileOf, parse, write } from "./code.js";
 import { follow } from "./follow.js";
 import { Live } from "./live.js";
-import { decide } from "./marks.js";
+import { decide, noName } from "./marks.js";
 import { bare, inOnePiece } from "./names.js";
 import { button, group, h } from "./parts.js";
 import { finders, isWhole, noteTaker, wholeOf } from "./shown.js";
@@ -429,10 +429,7 @@ const SIGNS = new Map([
 ]);
 
 // What is on the line in place of the name that a sentence is about.
-function whose({ pieces, tokens }) {
-  if (pieces.length) return "another name is on the line";
-  return tokens.length > 1 ? "no name comes twice" : "nothing is on the line";
-}
+const whose = (result) => (result.pieces.length ? "another name is on the line" : noName(result));
 
 function sign(sentence, { ok, says }, now) {
   const [name, mark, words] = SIGNS.get(ok);

@@ -14,7 +14,8 @@ class Verdict(NamedTuple):
     """Outcome of a condition for one reading, with the compared value and its bound."""
 
     ok: bool | None
-    """True if it holds; None where it does not apply: a head is off or not in this model, or a token not on the line."""
+    """True if it holds; None where it does not apply: a head is off or not in this model, or a token not
+    on the line."""
     value: float | None = None
     """Value that was compared: a share from 0 to 1, or a rank."""
     bound: float | None = None

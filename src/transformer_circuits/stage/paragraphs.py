@@ -140,7 +140,7 @@ def step(reading: Reading, text: str, opens: str | None = None, **marks: Conditi
 
 
 def _is_there(reading: Reading) -> bool:
-    """Whether the place looked from is on the line: of a reader's own it may not be."""
+    """True if the place looked from is on the line; of a reader's own it may not be."""
     try:
         return reading.at >= 0
     except ValueError:
