@@ -110,7 +110,12 @@ def listed(folder: Path) -> dict[str, str]:
 
 
 def require_as_listed(path: Path) -> None:
-    """Refuse a file that differs from the `SUMS` of its folder."""
+    """Raise unless a file is as the `SUMS` of its folder says.
+
+    Raises:
+        UserError: if its hash differs, the list does not have it, or there is no list.
+        FileNotFoundError: if the file itself is missing.
+    """
     sums = path.with_name(SUMS)
     if not sums.is_file():
         raise damaged(sums, f"is not there, so nobody can say whether {path.name} is whole")

@@ -20,13 +20,19 @@ def _fits(value: Any, kind: type) -> bool:
 
 
 class Table:
-    """Dataclass of numbers, lists of these, truth values and texts: one table of a TOML file."""
+    """Base of frozen dataclasses, each one table of a TOML file: numbers, lists of whole numbers, truth
+    values and texts."""
 
     table: ClassVar[str]
+    """Name of the table."""
 
     @classmethod
     def from_dict(cls, values: Any) -> "Table":
-        """Build from a table, every value of which must be of the declared type."""
+        """Build from a table, every value of which must be of the declared type.
+
+        Raises:
+            UserError: if a key is unknown or missing, or a value of another type.
+        """
         kinds = {field.name: field.type for field in fields(cls)}
         if not isinstance(values, dict):
             raise files.UserError(f"{cls.table} is {values!r} but must be a table")
@@ -48,7 +54,7 @@ class Table:
 
 
 def dumps(**tables: Any) -> str:
-    """TOML text of flat tables of numbers and strings, in the given order.
+    """TOML text of tables, each a `Table` or a dictionary, in the given order.
 
     >>> print(dumps(model={"begin": True}, training={"corpus": "small"}), end="")
     [model]

@@ -21,11 +21,11 @@ from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 
 LEAST = 3
-"""Shortest passage that is asked: in one of two tokens, what followed is the token before."""
+"""Length of the shortest passages: in one of two tokens, what followed is the token before."""
 MOST = 12
-"""Lengths that are asked, besides those at which a head that looks a fixed distance back matches."""
+"""Number of lengths, besides those at which a head that looks a fixed distance back matches."""
 PLACES = 120
-"""Places of second copies that are asked at each length, or a few more."""
+"""Least number of places of second copies at each length."""
 
 
 @dataclass(frozen=True)

@@ -157,9 +157,10 @@ def _results(
 
 
 def agreement(first: Float[Tensor, "*some"], other: Float[Tensor, "*same"]) -> float:
-    """Spearman's rank correlation of two sets of values, from -1 to 1; equal values share a rank.
+    """Spearman's rank correlation of two tensors of equal size, flattened. -1 to 1.
 
-    NaN if a value is NaN, or one set is constant.
+    Equal values share a rank. NaN if a value is NaN, or all values of one tensor are equal. Memory
+    grows with the square of the size.
 
     >>> agreement(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 10.0, 100.0]))
     1.0

@@ -168,7 +168,10 @@ def cast(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Cast:
 
 
 def previous_token_head(model: Transformer, text: Int[Tensor, " n_tokens"]) -> Head:
-    """First-layer head that looks most at the token before, on evenly spaced windows of text."""
+    """First-layer head with most attention, on average, to the token before.
+
+    On `N_WINDOWS` evenly spaced windows of text, of `N_CTX` tokens at most.
+    """
     return Head(0, int(_looks_back(model, text)[:, 1].argmax()))
 
 

@@ -133,10 +133,13 @@ def fold(model: NormedTransformer) -> GeneralTransformer:
 
 
 def freeze(model: Transformer, tokens: Int[Tensor, "batch pos"]) -> Transformer:
-    """Model with each position's norm held at its value on these tokens, and so linear in the stream.
+    """Model whose norms are held at their values on these tokens, so that it is linear in the stream.
 
-    For analyses that expand a model into paths, which need that: their terms then sum to its logits
-    (`model.unembed` makes logits of them). On other tokens it refuses to run. A model without a
-    norm is returned as it is.
+    For analyses that expand a model into paths: their terms then sum to its logits (`model.unembed`
+    makes logits of them). Weights are shared. A model without a norm, or one that is frozen already,
+    for whatever tokens, is returned as it is.
+
+    Raises, when the model runs:
+        UserError: if the tokens are others.
     """
     return model.frozen(tokens) if isinstance(model, GeneralTransformer) else model

@@ -28,7 +28,10 @@ likely.
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions of each token of each copy but the first, which nothing announces."""
+    """Predictions of every token of each copy but its first token, which nothing announces.
+
+    The last axis is one shorter than the passage.
+    """
 
     loss: Float[Tensor, "n copy pos"]
     """In nats."""
@@ -37,9 +40,9 @@ class Predictions:
     logit, to `EQUAL`, go before it: a model that gives all the same has found nothing.
     """
     preferred: Float[Tensor, "n copy pos"]
-    """Share of the passage's other tokens with a lower logit: 0.5 by chance, 1 with perfect
-    induction. A model that raises all seen tokens alike, and so loses less on the second copy
-    without knowing which token comes next, stays at 0.5.
+    """Share of the passage's other tokens with a lower logit, where equal logits, to `EQUAL`, count half:
+    0.5 on average by chance, 1 with perfect induction. A model that raises all seen tokens alike, and so
+    loses less on the second copy without knowing which token comes next, stays at 0.5.
     """
 
     def mean_loss(self) -> Float[Tensor, " copy"]:
@@ -51,7 +54,7 @@ class Predictions:
         return (self.rank == 1).to(self.loss.dtype).mean(dim=(0, 2))
 
     def mean_preferred(self) -> Float[Tensor, " copy"]:
-        """Rate at which the right token beats another of the passage: 0.5 by chance, at most 1."""
+        """Mean of `preferred` for each copy, the first too. 0 to 1; a tie counts as half."""
         return self.preferred.mean(dim=(0, 2))
 
     def median_rank(self) -> Float[Tensor, " copy"]:
@@ -126,13 +129,13 @@ def predictions(
     for inputs, targets in cross_entropy.batches(tokens[:, :-1], tokens[:, 1:], n_vocab=n_vocab):
         logits = model(inputs)  # [n, pos, n_vocab]
         losses.append(cross_entropy.per_token(logits, targets))
-        right = logits.gather(2, targets[:, :, None]) - EQUAL  # [n, pos, 1]
-        ranks.append((logits >= right).sum(dim=2))  # it is one of them
+        right = logits.gather(2, targets[:, :, None])  # [n, pos, 1]
+        ranks.append((logits >= right - EQUAL).sum(dim=2))  # it is one of them
         passage = targets[:, None, :length].expand(-1, targets.shape[1], -1)  # [n, pos, token]
         others = passage != targets[:, :, None]
-        lower = others & (logits.gather(2, passage) < right)
-        n_lower = lower.sum(dim=2, dtype=logits.dtype)
-        preferred.append(n_lower / others.sum(dim=2).clamp(min=1))
+        ahead = right - logits.gather(2, passage)
+        beaten = (ahead > EQUAL).to(logits.dtype) + 0.5 * (ahead.abs() <= EQUAL)
+        preferred.append((beaten * others).sum(dim=2) / others.sum(dim=2).clamp(min=1))
 
     def by_copy(rows: list[Tensor]) -> Tensor:
         every = F.pad(torch.cat(rows), (int(not begin), 0))  # what opens a context is not predicted
@@ -155,12 +158,12 @@ def targets_of_copy(tokens: Int[Tensor, "n pos"], length: int, copy: int) -> Int
 def loss_increase_by_copy(
     model: Transformer, passages: Sequence[Int[Tensor, "_ _"]], frozen: bool = False
 ) -> Float[Tensor, "copy layer head"]:
-    """Rise of the loss without each head, in each of two copies of passages. [nats per token]
+    """Rise of the loss when one head writes nothing, on each of two copies of passages. [nats per token]
 
-    Mean over groups of passages [n, length] of several lengths: with a single one, a head that
-    always looks that far back would do. The head writes nothing; `frozen` as in
-    `ablation.with_output`. Losing a head can help on random tokens whether they repeat or not: its
-    worth for repeats is the second increase minus the first.
+    Mean over groups of passages [n, length] of several lengths: in one length alone, a head that
+    looks a fixed distance back would pass for induction. `frozen` as in `ablation.with_output`.
+    Losing a head can help on random tokens that do not repeat; a head's worth for repeats is its
+    increase on the second copy minus that on the first.
     """
     rows = []
     for group in passages:

@@ -21,7 +21,10 @@ KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
 def cleared(notebook: dict) -> dict:
-    """Notebook without the outputs that an editor saved, for they are not of this run."""
+    """Empty a notebook's code cells of outputs and counts, in place, and return it.
+
+    What an editor saved is not of this run. Its kernel becomes `KERNEL`.
+    """
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell |= {"outputs": [], "execution_count": None}

@@ -198,8 +198,10 @@ def _gain_of_order(subject: Subject, n_ctx: int) -> Float[Tensor, " window"]:
 def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
     """Prefix matching of the best head of the last layer. 0 to 1.
 
-    Per passage of random tokens that comes twice, in the lengths of `head_roles.lengths`; the head
-    is chosen on other passages (paper: "Induction Heads"; Olsson et al. 2022).
+    That is its attention to followers of earlier occurrences of the present token: a mean for each
+    passage of random tokens that comes twice, `samples.PASSAGES_OF_A_LENGTH` passages in each length
+    of `head_roles.lengths`. The head that matches best is chosen on other passages (paper:
+    "Induction Heads"; Olsson et al. 2022).
     """
     scores = []
     for tokens in head_roles.twice(subject.model.config, samples.PASSAGES_OF_A_LENGTH, seed=2):
@@ -363,8 +365,9 @@ def says_what_followed(subject: Subject) -> Float[Tensor, " document"]:
 def rests(subject: Subject) -> Float[Tensor, " document"]:
     """Attention of the strongest head to BEGIN from tokens that have not come before. 0 to 1.
 
-    BEGIN opens each window and parts documents within it. Per document (paper: "Function of
-    Induction Heads").
+    The strongest is the head that matches prefixes best. A mean for each document over its tokens
+    that have not come before in their window; NaN if it has none. BEGIN opens each window and parts
+    documents within it, and all of these count (paper: "Function of Induction Heads").
     """
     return subject.by_document(_on_text(subject)["rests"])
 

@@ -1,7 +1,8 @@
 """Card of a model: evidence on its induction heads, in one file that another program can check.
 
-Nothing on it needs a text, so that any vocabulary will do: all is measured on random tokens that come
-twice, which the card has in it. `tests/claims/second_program.py` is a second program, on NumPy alone,
+Nothing on it needs a text, so that any vocabulary will do: all is measured on random tokens. The card has
+those of its lines by length, of heads and of edges in it; the rule, and what a head does where nothing
+repeats, draw their own by fixed seeds. `tests/claims/second_program.py` is a second program, on NumPy alone,
 that recomputes lines of it.
 """
 
@@ -120,7 +121,7 @@ def _none(found: ByLength) -> str:
 
 
 def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
-    """Costliest edges into the head that matches best, the induction circuit by cutting.
+    """Costliest edges into the head that matches best, by cutting; or, as text, why there are none.
 
     `nats`: rise of the loss on the second copy without the edge. [nats per token]
     """

@@ -61,7 +61,7 @@ def matches(measurement: "Measurement") -> bool:
 
 
 def row(measurement: "Measurement", estimates: Estimates) -> dict[str, Any]:
-    """Row of the record."""
+    """Row of a claim in the record: the hash of what it is made of (`made_of`), and its estimates by name."""
     as_json = {name: _as_json(estimate) for name, estimate in estimates.items()}
     return {MADE_OF: made_of(measurement.function.__module__), "estimates": as_json}
 

@@ -220,7 +220,7 @@ def once(make: Callable[[Subject], Made]) -> Callable[[Subject], Made]:
 
 @cache
 def held_out() -> Int[Tensor, " n_tokens"]:
-    """Small profile's held-out text: one tensor for all models.
+    """Token ids of the small corpus's held-out text: one tensor for all models, not to be written into.
 
     So results that depend on the text alone are computed once and not again for each seed.
     """

@@ -169,10 +169,10 @@ def darkening() -> str:
 
 
 def themed(text: str, *, signs: bool = False) -> str:
-    """Text with every light colour of a role replaced by the role's variable.
+    """SVG or JSON text in which each light colour `#rrggbb` of `ROLES` is `var(--role,#rrggbb)`.
 
-    Where the variable is unknown, in a file by itself, the light colour stays. `signs`: also those
-    of `SIGNS`, where points and bars have them and no words in white lie on them.
+    The page's theme sets the variables; a file by itself sets none, and shows the light colour.
+    `signs`: also colours of `SIGNS`, for charts in which no white words stand on them.
 
     >>> themed("stroke: #1c2430")
     'stroke: var(--ink,#1c2430)'

@@ -169,15 +169,15 @@ class Family:
 
 @dataclass
 class Reading:
-    """Weights of a checkpoint by the names of parts, and what else its tensors tell."""
+    """Weights of somebody's checkpoint in one layout, by TransformerLens's names, and how each was found."""
 
     weights: dict[str, Tensor]
-    """W_Q, W_K, W_V and W_O are [head, d_head, d_model], W_E, W_pos and W_U [n, d_model]."""
+    """W_Q, W_K, W_V and W_O are [head, d_head, d_model]; W_E, W_pos and W_U are [n, d_model]."""
     n_layers: int
     told: dict[str, str]
-    """Part that each tensor was read as."""
+    """Part that tensors were read as, by the pattern of their names, with "{layer}" and "{head}"."""
     angles: list[str]
-    """Names of tables of rotary positions, which a config says better."""
+    """Names of tables of rotary angles, which are not read: the config gives the angles."""
 
 
 Place = tuple[str, str, str, int, int]

@@ -45,7 +45,11 @@ def packed(model: Transformer) -> dict[str, Tensor]:
 
 
 def unpacked(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Weights of `packed`; a tensor without a scale beside it stays as it is."""
+    """Weights by name from the tensors of `packed`, up to its rounding, without the scales.
+
+    A tensor NAME is multiplied by its NAME.scale, row by row; one without a scale stays as it is. W_E
+    is turned back to [d_model, n_vocab].
+    """
     weights = {name: tensor for name, tensor in tensors.items() if not name.endswith(".scale")}
     for name in weights:
         if (scale := tensors.get(f"{name}.scale")) is not None:

@@ -42,7 +42,8 @@ def causal_scores(
 
 
 def causal_results(q: Vectors, k: Vectors, v: Vectors) -> Vectors:
-    """Results softmax(`causal_scores`) @ v, up to rounding, by PyTorch's fused attention."""
+    """Result vectors r = softmax(`causal_scores`) @ v, before W_O, up to rounding, by PyTorch's fused
+    attention. Queries, keys and values have the same number of positions."""
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
@@ -89,12 +90,13 @@ class Attention(nn.Module):
         return rearrange(F.linear(x, W), "b pos (h d) -> b h pos d", d=self.d_head)
 
     def queries(self, x: Stream, W_P: Positions, head: int | None = None) -> Vectors:
-        """Queries of each position. W_P is added here and to keys, never to the stream, so that
-        the stream has no positions and every decomposition in this book is exact."""
+        """Queries W_Q (x + W_P) of each position; `head` as for `keys`. W_P is added here and to keys,
+        never to the stream, so that the stream has no positions and every decomposition in this book
+        is exact."""
         return self._split(x + W_P, self.W_Q_concat, head)  # batch head dst d_head
 
     def keys(self, x: Stream, W_P: Positions, head: int | None = None) -> Vectors:
-        """Keys of each position, which queries are matched with."""
+        """Keys W_K (x + W_P) of each position. `head`: those of this head alone, on an axis of length 1."""
         return self._split(x + W_P, self.W_K_concat, head)  # batch head src d_head
 
     def values(self, x: Stream, head: int | None = None) -> Vectors:

@@ -1,4 +1,5 @@
-"""The stage as a drawing: the line, its notes, who looks where, and how likely each piece is.
+"""The stage (what a reader sees of a model that reads a line) as a drawing: the line, its notes, who looks
+where, and how likely each piece is.
 
 What Jupyter shows of a reading, and what stands in a page on paper and without scripts. It draws the
 same as `website/stage/strip.js`, by the same rules (`website/stage/shown.js`).
@@ -42,7 +43,8 @@ def finders(reading: Reading) -> list[str]:
 
 
 def note_taker(reading: Reading) -> str | None:
-    """The head of the first of two layers that looks one back throughout the name; None if none does."""
+    """Head of the first of two layers that looks one back with more than 0.5, on average over the name;
+    None if none does."""
     if len(reading.patterns) < 2 or not reading.places:
         return None
     ats = torch.arange(len(reading.places)) + reading.first + 1

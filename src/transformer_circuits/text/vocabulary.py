@@ -33,14 +33,20 @@ def write(n_vocab: int, path: Path, *, english: bool = False) -> None:
 
 
 def words(documents: Iterable[str], n: int, at_least: int = 100) -> Iterator[str]:
-    """Running words, about `n`, drawn by their frequency in English: one word in each text, repeated.
+    """Yield texts of one word each, repeated as often as `n` words of English have it, without chance.
+
+    A text is " the the the": a spelling of the word that the documents have. A word's frequency is
+    that of the package wordfreq, times `n`, shared among its spellings ("The", "the") as in the
+    documents.
 
     The book's text is code, documentation, and prose that is mostly a century old. A reader's own
     words are none of these, and would be cut into pieces.
 
-    Only words that the documents have `at_least` so often, so that none becomes a token which no
-    model can learn; in the capitals that the documents write them in, as often as these do. A space
-    stands before each, as in running text.
+    Words that the documents have less than `at_least` times, all spellings together, are left out,
+    as no model could learn their token: so fewer than `n` words come out, about three quarters.
+
+    Raises:
+        UserError: if wordfreq is not installed.
     """
     try:
         from wordfreq import word_frequency

@@ -26,7 +26,11 @@ from transformer_circuits.text.tokenizer import BEGIN
 
 
 def never_seen(counts: Float[Tensor, "out dst"], expected: float = 3.0) -> Bool[Tensor, "out dst"]:
-    """Bigrams that a text never has, though independent tokens would have at least `expected`."""
+    """Bigrams with a count of zero that independent tokens would have at least `expected` times.
+
+    `counts`: how often `out` follows `dst` in a text (`bigrams.counts`). Independent tokens would have
+    count(out) · count(dst) / total.
+    """
     chance = counts.sum(dim=1, keepdim=True) * counts.sum(dim=0) / counts.sum()
     return (counts == 0) & (chance >= expected)
 
@@ -68,16 +72,17 @@ KEPT = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class Veto:
-    """Effect of a veto on a text: heads may not raise bigrams that the training text never has."""
+    """Effect of `veto` on a text: heads of a one-layer model may not raise bigrams that its training
+    text never has."""
 
     losses: tuple[float, ...]
     """Loss for every part in KEPT. [nats per token]"""
     mass: float
-    """Mean probability the model gives to never-seen successors that its heads raise."""
+    """Mean probability, over positions, of never-seen successors that the model's heads raise."""
     mass_vetoed: float
-    """Mean probability of the same successors under a full veto, by the direct path."""
+    """Mean probability of the same successors under a full veto, which takes these raises away."""
     frequency: float
-    """Rate at which one of them is in fact the next token."""
+    """Share of positions whose next token is one of them."""
 
     @property
     def cost(self) -> float:

@@ -27,10 +27,11 @@ def members(
     """Every skip-trigram over a vocabulary that belongs to one of the families.
 
     b′ is b with other capitals, or with or without its leading space. The paper's b′ may also be a
-    word of like meaning. Sources shorter than `least` letters are left out.
+    word of like meaning. Sources shorter than `least` letters, or with anything but letters, are left
+    out.
 
-    `texts`: the text of every token. `destinations`: for each source, the destination to take in
-    the two copying families, in which any token may be the destination.
+    `texts`: the text of every token. `destinations`: one for each token of the vocabulary, as a source:
+    what to take as destination in the two copying families, in which any token may stand there.
     """
     ids = {text: token for token, text in enumerate(texts) if text}
     forms: dict[str, list[int]] = {}  # the tokens that are one word, but for capitals and space
@@ -86,7 +87,7 @@ class Finding:
     attention: float
     """f₁, from 0 to 1."""
     rank: int
-    """Rank of the output among all that this head raises for this source, from 1."""
+    """Rank of the output among all outputs of this source in that head, from 1, the largest."""
 
 
 def find(by_head: Mapping[Head, Factors], triple: SkipTrigram) -> Finding:
