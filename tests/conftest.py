@@ -16,7 +16,6 @@ from transformer_circuits import files
 from transformer_circuits.book import dependencies, notebooks
 from transformer_circuits.claims import catalogue
 from transformer_circuits.claims.claim import Claim
-from transformer_circuits.figures import html
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training.config import TrainConfig
@@ -260,7 +259,6 @@ def barriers(page, context=None, known=(), only=()) -> list[tuple[str, str, str]
 def ready(page) -> None:
     """Wait until what moves is drawn."""
     for waiting in (
-        ".hover-chart:not([data-drawn])",
         ".the-stage .moving:not(.the-stage[data-ready] *)",
         "[data-train-here]:not([data-ready])",
         ".circuit-view:not([role=group])",
@@ -385,31 +383,6 @@ def saved(watched, tmp_path, in_a_notebook):
     def open_it(view):
         watched.goto(view_page(view, tmp_path))
         watched.wait_for_selector(".circuit-view[role=group]")
-        return watched
-
-    return open_it
-
-
-def chart_page(chart, tmp_path):
-    """The address of a page with a chart beside the book's own copy of Vega."""
-    vega = files.data_dir().parent / "node_modules" / "vega" / "build" / "vega.min.js"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(files.IN_BOOK, "1")
-        body = chart._repr_mimebundle_()[0]["text/html"]
-    script = (html.SCRIPTS / "charts.js").read_text(encoding="utf-8")
-    head = f'<!doctype html><meta charset="utf-8"><script src="{vega.as_uri()}"></script>'
-    page = tmp_path / "chart.html"
-    page.write_text(f"{head}{body}<script>{script}</script>", encoding="utf-8")
-    return page.as_uri()
-
-
-@pytest.fixture
-def drawn(watched, tmp_path):
-    """Opens a chart."""
-
-    def open_it(chart):
-        watched.goto(chart_page(chart, tmp_path))
-        watched.wait_for_selector(".hover-chart[data-drawn]")
         return watched
 
     return open_it

@@ -168,16 +168,15 @@ def darkening() -> str:
     return " ".join([*rows, "0 0 0 1 0"])
 
 
-def themed(text: str, *, signs: bool = False) -> str:
-    """Text with every light colour of a role replaced by the role's variable.
+def themed(text: str) -> str:
+    """Text with every light colour of a role, and of `SIGNS`, replaced by its variable.
 
-    Where the variable is unknown, in a file by itself, the light colour stays. `signs`: also those
-    of `SIGNS`, where points and bars have them and no words in white lie on them.
+    Where the variable is unknown, in a file by itself, the light colour stays.
 
     >>> themed("stroke: #1c2430")
     'stroke: var(--ink,#1c2430)'
     """
-    role_of_colour = {role.light: name for name, role in (ROLES | (SIGNS if signs else {})).items()}
+    role_of_colour = {role.light: name for name, role in (ROLES | SIGNS).items()}
 
     def variable(colour: re.Match) -> str:
         name = role_of_colour.get(colour[0].lower())
