@@ -226,7 +226,6 @@ def test_words_and_lines_stand_out_from_the_page_and_from_boxes(mode):
 
 
 OF_VOICE = {
-    "figures/scripts/views.js": {"up": theme.MORE, "down": theme.LESS},
     "../../_static/book.css": {
         name: theme.ROLES[name] for name in ("ink", "muted", "first", "second")
     },

@@ -33,41 +33,7 @@ def every_view():
     return [
         views.attention(TOKENS, pattern(2, 3, torch.Generator().manual_seed(1)), **WORDS),
         views.tokens(TOKENS, [0.5, float("nan"), -1.0], unit="nats", **WORDS),
-        views.head_circuits({"0.0": (np.eye(9), -np.eye(9))}, "abcdefghi", [2], **WORDS),
     ]
-
-
-def test_circuits_open_on_a_destination_and_an_output_that_are_listed(generator):
-    """Even where others are larger; what is chosen is found by its name."""
-    n = 40
-    attention, logits = torch.rand(2, n, n, generator=generator)
-    attention[5], logits[6] = 0.001, 0.001
-    names = [f"t{k}" for k in range(n)]
-    view = views.head_circuits({"0.0": (attention, logits)}, names, [3], opens=(5, 6), **WORDS)
-    data = held(view)
-    entries = np.frombuffer(zlib.decompress(base64.b64decode(data["entries"])), dtype="<i2")
-    looks, raised = entries.reshape(-1, 2)[:6, 0], entries.reshape(-1, 2)[6:12, 0]
-    assert [data["words"][k] for k in data["opens"]] == ["t5", "t6"]
-    assert data["opens"][0] in looks and data["opens"][1] in raised
-
-
-def test_circuits_carry_the_largest_entries_by_weight(generator):
-    n, sources = 40, [3, 17]
-    attention, logits = torch.rand(2, n, n, generator=generator)
-    names, weight = [f"t{k}" for k in range(n)], torch.rand(n, generator=generator)
-    view = views.head_circuits({"0.0": (attention, logits)}, names, sources, weight=weight, **WORDS)
-    data = held(view)
-    packed = zlib.decompress(base64.b64decode(data["entries"]))
-    entries = np.frombuffer(packed, dtype="<i2").reshape(2, -1, 2)
-    assert [data["words"][word] for word in data["sources"]] == ["t3", "t17"]
-    for of_source, source in zip(entries, sources, strict=True):
-        found = [data["words"][word] for word, _ in of_source]
-        chosen = [(m, (m[:, source] * weight).topk(6).indices) for m in (attention, logits)]
-        looks, raised = (best[m[best, source].argsort(descending=True)] for m, best in chosen)
-        lowered = logits[:, source].topk(3, largest=False).indices
-        assert found == [names[k] for k in torch.cat([looks, raised, lowered])]
-        values = attention[looks, source] * 1000
-        assert np.abs(of_source[:6, 1] - values.numpy()).max() <= 0.51
 
 
 def test_without_scripts_patterns_have_the_colours_of_their_layers():

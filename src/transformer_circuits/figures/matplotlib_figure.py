@@ -110,12 +110,9 @@ def pixels(values: Float[np.ndarray, "y x 3"]) -> bytes:
     return buffer.getvalue()
 
 
-def text_picture(pieces: Sequence[str], *, across: bool = True, width: int = 80) -> bytes:
-    """PNG picture of pieces of text.
-
-    With `across` they fill lines of at most `width` characters; else each has a line of its own.
-    """
-    text = textwrap.fill("  ".join(pieces), width) if across else "\n".join(pieces)
+def text_picture(pieces: Sequence[str], width: int = 80) -> bytes:
+    """PNG picture of pieces of text, in lines of at most `width` characters."""
+    text = textwrap.fill("  ".join(pieces), width)
     with style.context(STYLE):
         figure = MplFigure(figsize=(0.1, 0.1))
         figure.text(0, 0, text, family="monospace", fontsize=8)

@@ -30,21 +30,10 @@
 .circuit-view canvas.cv-all{border:1px solid var(--line);image-rendering:pixelated;max-width:100%;touch-action:manipulation}
 .circuit-view .cv-say{min-height:3em;font-size:13px}
 .circuit-view fieldset{display:inline-block;border:0;margin:0 18px 0 0;padding:0;font-size:13px}
-.circuit-view fieldset label,.circuit-view .cv-filter label{margin-right:12px;font-size:13px}
+.circuit-view fieldset label{margin-right:12px;font-size:13px}
 .circuit-view legend{float:left;width:auto;margin:0 8px 0 0;color:var(--soft);font-size:13px}
 .circuit-view button.cv-unlock{border-color:var(--line);padding:1px 8px;margin-left:8px;font-size:13px}
-.circuit-view select,.circuit-view input[type=search]{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--line);border-radius:3px;padding:1px 4px}
 .circuit-view .cv-scale{display:inline-block;width:120px;height:10px;border:1px solid var(--line);vertical-align:middle;margin:0 6px}
-.circuit-view{--up:#b0123f;--down:#007a87}
-.circuit-view[data-dark]{--up:#ff8080;--down:#4cc9d8}
-.circuit-view .cv-path{display:grid;grid-template-columns:minmax(8em,15em) 1fr 4em;gap:8px;align-items:center;font-size:13px;min-height:24px}
-.circuit-view .cv-path output{text-align:right;font-variant-numeric:tabular-nums}
-.circuit-view .cv-bar{position:relative;height:12px;border-left:1px solid transparent}
-.circuit-view .cv-bar i{position:absolute;top:0;bottom:0;min-width:1px}
-.circuit-view .cv-column{flex:1 1 290px}
-.circuit-view button.cv-pair{width:100%;grid-template-columns:8.5em 1fr 4em;text-align:left;padding:1px 4px}
-.circuit-view .cv-pair[aria-pressed=true]{border-color:var(--mark)}
-.circuit-view .cv-mono{font-family:var(--type-tokens,ui-monospace,monospace);white-space:pre;overflow:hidden;text-overflow:ellipsis}
 .circuit-view [hidden]{display:none!important}`;
 
   function make(tag, className, text) {
@@ -254,6 +243,6 @@
   }
 
   Circuits.views = {
-    DOWN, UP, View, arrows, blend, choice, css, ground, inflate, isDark, make, ofHead, readableOn, register, squares, triangles,
+    DOWN, UP, View, arrows, blend, choice, css, ground, isDark, make, ofHead, readableOn, register, squares, triangles,
   };
 })(window);

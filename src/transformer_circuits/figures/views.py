@@ -1,17 +1,69 @@
-"""Views of a text: its attention patterns, and a value for every token."""
+"""Interactive views of a text, for pointer, keyboard and touch: its attention patterns, and a value for every token.
 
+As in `plots`: arrays and labels, never a model. Each view is an HTML output that holds its data
+and works in the built book and in a notebook, without a network; where scripts do not run it is a
+picture or a table. Its script, and `views.js` that all share, lie in `figures/scripts`.
+"""
+
+import base64
+import zlib
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from transformer_circuits.figures import html, matplotlib_figure, tables, theme
 from transformer_circuits.figures.values import Numbers, array
-from transformer_circuits.figures.views.view import View, packed
 from transformer_circuits.record import PNG, Record
 
+MOST_BYTES = 1_000_000
+"""Most bytes of HTML in a view; more would make its page slow."""
 TILE = 64
 """Longest side of one head in the picture that is shown without scripts. [pixels]"""
+
+
+@dataclass(frozen=True)
+class View:
+    """Interactive figure. Jupyter shows it as HTML, as a PNG picture, or as its `label`.
+
+    Raises:
+        ValueError: if its HTML would be larger than `MOST_BYTES`.
+    """
+
+    kind: str
+    """Name under which its script `KIND.js` registers: `attention`, `tokens` or another."""
+    data: Mapping
+    """Data for the script, besides the title."""
+    record: Record
+    """Record, whose title tells the content in words."""
+    png: bytes
+    """Picture for programs that show no HTML."""
+    without_scripts: str
+    """HTML before the script runs."""
+
+    def __post_init__(self):
+        size = len(self._body().encode())
+        if size > MOST_BYTES:
+            raise ValueError(
+                f"the view takes {size} bytes but the most is {MOST_BYTES}: "
+                "show fewer tokens or heads"
+            )
+
+    def _body(self) -> str:
+        label = self.record.title
+        data = html.data_script({"label": label, **self.data})
+        place = f'<div class="circuit-view" data-kind="{self.kind}">'
+        body = f"{place}{self.without_scripts}{data}</div>"
+        return html.captioned(label, body)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        shown = {
+            "text/html": self._body() + html.scripts("views.js", f"{self.kind}.js"),
+            PNG: base64.b64encode(self.png).decode(),
+            "text/plain": f"[view: {self.record.title}]",
+        }
+        return shown, self.record.metadata
 
 
 def attention(
@@ -87,7 +139,7 @@ def checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
 def triangles(patterns: Float[np.ndarray, "head n n"]) -> str:
     """Patterns as scripts unpack them: rows up to the diagonal, a byte an entry, zlib, base64."""
     levels = np.round(patterns[:, *np.tril_indices(patterns.shape[1])] * 255).astype(np.uint8)
-    return packed(levels)
+    return base64.b64encode(zlib.compress(levels.tobytes(), 9)).decode()
 
 
 def _names(shape: tuple[int, ...]) -> list[str]:
