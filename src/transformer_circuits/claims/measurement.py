@@ -31,12 +31,14 @@ def claim(
     *,
     above: float | None = None,
     below: float | None = None,
+    of: str = "two-layer",
     **fields,
 ) -> Callable[[Callable], "Measurement"]:
     """Make a function the `Measurement` that decides a claim about trained models.
 
-    `above` or `below`: the threshold, and the side of it on which the claim holds. `fields`: all
-    other fields of `Measurement` and of `Claim`, by their names.
+    `above` or `below`: the threshold, and the side of it on which the claim holds. `of`: the model
+    on which it is measured. `fields`: all other fields of `Measurement` and of `Claim`, by their
+    names.
 
     Raises:
         ValueError: unless one of `above` and `below` is given.
@@ -46,11 +48,10 @@ def claim(
             f"{id} is above {above} and below {below}, but one of the two must be given"
         )
     side, threshold = ("below", below) if above is None else ("above", above)
-    how = {
-        of.name: fields.pop(of.name) for of in dataclasses.fields(Measurement) if of.name in fields
-    }
-    of_rule = Claim(id=id, statement=statement, side=side, threshold=threshold, **fields)
-    return lambda function: Measurement(of_rule, function, **how)
+    names = {field.name for field in dataclasses.fields(Measurement)}
+    how = {name: fields.pop(name) for name in names & {*fields}}
+    ruled = Claim(id=id, statement=statement, of=of, side=side, threshold=threshold, **fields)
+    return lambda function: Measurement(ruled, function, **how)
 
 
 @dataclass(eq=False)
