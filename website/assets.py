@@ -46,10 +46,8 @@ MODELS = (*checkpoint.seeds("two-layer"), *checkpoint.seeds("one-layer"), "zero-
 Of that without layers no second seed: it would be six megabytes for the same table of pairs."""
 HUNT_SEEDS = range(4, 8)
 """Seeds of the hunts that a page has, in each level; the notebook shows answers of lower seeds."""
-KINDS = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {"views"})
-"""Kinds of interactive views, each with a script of its name."""
 NEEDED_BY = {
-    **{f'data-kind="{kind}"': ("book/views.js", f"book/{kind}.js") for kind in KINDS},
+    'class="circuit-view': ("book/attention.js",),
     "data-stage-strip": ("stage/stage.css", "stage/page.js"),
     "data-hunt-strip": ("stage/stage.css", "live/hunts.js", "stage/hunt.js"),
     "<div data-inventory": ("book/inventory.css", "book/inventory.js"),

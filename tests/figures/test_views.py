@@ -32,7 +32,6 @@ def held(view):
 def every_view():
     return [
         views.attention(TOKENS, pattern(2, 3, torch.Generator().manual_seed(1)), **WORDS),
-        views.tokens(TOKENS, [0.5, float("nan"), -1.0], unit="nats", **WORDS),
     ]
 
 
@@ -51,7 +50,7 @@ def test_a_view_is_html_a_picture_and_words_the_same_each_time(in_a_notebook, mo
         assert shown == again._repr_mimebundle_()[0]
         assert base64.b64decode(shown["image/png"]).startswith(b"\x89PNG")
         assert shown["text/plain"] == "[view: A small <view>]"
-        assert shown["text/html"].count("<script") == 3  # the data, and two for what moves
+        assert shown["text/html"].count("<script") == 2  # the data, and what moves
         assert "http" not in shown["text/html"].replace("http://www.w3.org", "")
     monkeypatch.setenv(files.IN_BOOK, "1")  # there the page brings the scripts
     for view in every_view():
@@ -69,17 +68,20 @@ def test_patterns_arrive_to_half_a_step(generator):
 
 
 def test_no_token_can_end_the_script(in_a_notebook):
-    view = views.tokens(["</script>", "<!--", "b"], [1, 2, 3], unit="nats", **WORDS)
+    view = views.attention(["</script>", "<!--", "b"], pattern(2, 3), **WORDS)
     shown = view._repr_mimebundle_()[0]["text/html"]
-    assert shown.count("</script>") == 3
+    assert shown.count("</script>") == 2
     assert held(view)["tokens"][:2] == ["</script>", "<!--"]
 
 
-def test_values_of_the_row_that_is_shown_first_stand_there_without_scripts():
-    rows = {"one": [np.nan, 2, 3], "two": [4, 5, 6]}
-    view = views.tokens(TOKENS, rows, unit="nats", first="two", **WORDS)
-    assert held(view)["values"]["one"] == [None, 2.0, 3.0]
-    assert "two [nats]" in view.without_scripts and "one [nats]" not in view.without_scripts
+def test_a_token_has_the_colour_of_its_value_and_a_tip_with_all_of_them():
+    rows = {"one": [np.nan, 2, 3], "saved": [np.nan, -1, 2]}
+    text = views.tokens(["<begin>", "␣a", "␣b"], rows, shown="saved", unit="nats", **WORDS)
+    begin, a, b = text.parts
+    assert "&lt;begin&gt;" in begin and " 0%," in begin
+    assert 'title="one 2.00, saved −1.00 nats"' in a and f"{theme.LESS.light} 22%" in a
+    assert f"{theme.MORE.light} {views.STRONGEST}%" in b
+    assert text.record.numbers["one"] == [None, 2, 3]
 
 
 A = pattern(2, 3)
@@ -93,9 +95,8 @@ WRONG = {
     "other names": (views.attention, TOKENS, A, {"heads": ["0.0"]}),
     "no such head": (views.attention, TOKENS, A, {"head": "9.9"}),
     "too large": (views.attention, ["a"] * 500, pattern(24, 500), {}),
-    "infinite": (views.tokens, TOKENS, [1, np.inf, 2], {"unit": "nats"}),
-    "other values": (views.tokens, TOKENS, {"loss": [1, 2]}, {"unit": "nats"}),
-    "no such row": (views.tokens, TOKENS, {"l": [1, 2, 3]}, {"unit": "nats", "first": "saved"}),
+    "other values": (views.tokens, TOKENS, {"l": [1, 2]}, {"unit": "nats", "shown": "l"}),
+    "no such row": (views.tokens, TOKENS, {"l": [1, 2, 3]}, {"unit": "nats", "shown": "saved"}),
 }
 """A view, its tokens, its numbers and its options."""
 

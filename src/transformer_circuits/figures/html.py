@@ -128,15 +128,11 @@ def data_script(data: Mapping) -> str:
     return f'<script type="application/json">{safe}</script>'
 
 
-def scripts(*names: str) -> str:
-    """Scripts and styles that an output brings with it, so that it works wherever it is shown.
+def script(name: str) -> str:
+    """Script that an output brings with it, so that it works wherever it is shown.
 
-    Empty while the book is built: there the page itself loads each of them once.
+    Empty while the book is built: there the page itself loads it once.
     """
     if os.environ.get(files.IN_BOOK):
         return ""
-    elements = []
-    for name in names:
-        tag = "style" if name.endswith(".css") else "script"
-        elements.append(f"<{tag}>{SCRIPTS.joinpath(name).read_text(encoding='utf-8')}</{tag}>")
-    return "".join(elements)
+    return f"<script>{SCRIPTS.joinpath(name).read_text(encoding='utf-8')}</script>"
