@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,8 @@ from transformer_circuits.training.config import TrainConfig
 
 ROOT = Path(__file__).parents[1]
 HTML = ROOT / "_build" / "html"
+PATIENCE = 300_000
+"""Most milliseconds of one action in a browser: ten times the usual, for a machine that is busy."""
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 PAGES = [
     TOC["root"],
@@ -154,18 +157,22 @@ def browser():
     All that they wait for is given the same time here, ten times the usual. Where there is none they are skipped, unless `REQUIRE_BROWSER` is set, as it is in continuous
     integration.
     """
-    from playwright.sync_api import expect
+    from playwright.sync_api import expect, sync_playwright
 
-    from website import printing
-
-    found = printing.chromium()
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
     if found is None:
         if os.environ.get("REQUIRE_BROWSER"):
             pytest.fail("REQUIRE_BROWSER is set but there is no Chromium")
         pytest.skip("no Chromium here: install Debian's package chromium to run these tests")
-    expect.set_options(timeout=printing.PATIENCE / 6)
-    with printing.opened(found) as browser:
+    expect.set_options(timeout=PATIENCE / 6)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox"], timeout=PATIENCE
+        )
+        browser.on("context", lambda context: context.set_default_timeout(PATIENCE))
         yield browser
+        browser.close()
 
 
 def watch(page) -> None:
