@@ -33,7 +33,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.mark.parametrize("look", ["table", "folded", "lines", "cards"])
+@pytest.mark.parametrize("look", ["table", "folded", "lines"])
 def test_a_table_has_its_caption_and_escapes_its_text(look):
     shown = page(ROWS, look=look)
     assert "Two &lt;tokens&gt;" in shown["text/html"]

@@ -293,10 +293,6 @@ class Decision:
         return self.measurement.claim
 
     @property
-    def _must(self) -> str:
-        return f"{self._claim.side} {written(self._claim.threshold, 'g')}"
-
-    @property
     def finding(self) -> str:
         """Finding in a sentence."""
         beside = self.controls, self.other, self._way
@@ -321,22 +317,6 @@ class Decision:
         named = ", ".join(filter(None, [findings.called(unit), must]))
         verdict = f"{rules.SYMBOLS[self.verdict]} {self.verdict}: {self._said}"
         return f"{self.finding}\n{verdict}\n{named}: {ours}{others}"
-
-    @property
-    def row(self) -> dict[str, str]:
-        """Row of the scorecard, by column."""
-        least = min(estimate.n for estimate in self.seeds.values())
-        over = f", over {least} or more units" if least > 1 else ", one number per seed"
-        return {
-            "estimate (95 % interval), by seed": "; ".join(map(str, self.seeds.values()))
-            + (over if least else ""),
-            "must be": f"{self._must}: {self._claim.threshold_from}",
-            "controls": "; ".join(
-                f"{name} {_or_not(estimate)}"
-                for name, estimate in (self._once_more | self._beside).items()
-            ),
-            "verdict": f"{self.verdict}: {self.why}",
-        }
 
     @property
     def _held_to(self) -> tuple[float, str]:
@@ -424,7 +404,6 @@ class Decision:
             "seeds": {name: _json(estimate) for name, estimate in self.seeds.items()},
             "controls": {name: _json(estimate) for name, estimate in self.controls.items()},
             "other": {name: _json(estimate) for name, estimate in self.other.items()},
-            "row": self.row,
             "finding": self.finding,
             "strip": self._strip,
         }
