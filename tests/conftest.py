@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,13 +17,14 @@ from transformer_circuits import files
 from transformer_circuits.book import dependencies, notebooks
 from transformer_circuits.claims import catalogue
 from transformer_circuits.claims.claim import Claim
-from transformer_circuits.figures import html
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.training.config import TrainConfig
 
 ROOT = Path(__file__).parents[1]
 HTML = ROOT / "_build" / "html"
+PATIENCE = 300_000
+"""Most milliseconds of one action in a browser: ten times the usual, for a machine that is busy."""
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 PAGES = [
     TOC["root"],
@@ -155,18 +157,22 @@ def browser():
     All that they wait for is given the same time here, ten times the usual. Where there is none they are skipped, unless `REQUIRE_BROWSER` is set, as it is in continuous
     integration.
     """
-    from playwright.sync_api import expect
+    from playwright.sync_api import expect, sync_playwright
 
-    from website import printing
-
-    found = printing.chromium()
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
     if found is None:
         if os.environ.get("REQUIRE_BROWSER"):
             pytest.fail("REQUIRE_BROWSER is set but there is no Chromium")
         pytest.skip("no Chromium here: install Debian's package chromium to run these tests")
-    expect.set_options(timeout=printing.PATIENCE / 6)
-    with printing.opened(found) as browser:
+    expect.set_options(timeout=PATIENCE / 6)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox"], timeout=PATIENCE
+        )
+        browser.on("context", lambda context: context.set_default_timeout(PATIENCE))
         yield browser
+        browser.close()
 
 
 def watch(page) -> None:
@@ -260,7 +266,6 @@ def barriers(page, context=None, known=(), only=()) -> list[tuple[str, str, str]
 def ready(page) -> None:
     """Wait until what moves is drawn."""
     for waiting in (
-        ".hover-chart:not([data-drawn])",
         ".the-stage .moving:not(.the-stage[data-ready] *)",
         "[data-train-here]:not([data-ready])",
         ".circuit-view:not([role=group])",
@@ -385,31 +390,6 @@ def saved(watched, tmp_path, in_a_notebook):
     def open_it(view):
         watched.goto(view_page(view, tmp_path))
         watched.wait_for_selector(".circuit-view[role=group]")
-        return watched
-
-    return open_it
-
-
-def chart_page(chart, tmp_path):
-    """The address of a page with a chart beside the book's own copy of Vega."""
-    vega = files.data_dir().parent / "node_modules" / "vega" / "build" / "vega.min.js"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(files.IN_BOOK, "1")
-        body = chart._repr_mimebundle_()[0]["text/html"]
-    script = (html.SCRIPTS / "charts.js").read_text(encoding="utf-8")
-    head = f'<!doctype html><meta charset="utf-8"><script src="{vega.as_uri()}"></script>'
-    page = tmp_path / "chart.html"
-    page.write_text(f"{head}{body}<script>{script}</script>", encoding="utf-8")
-    return page.as_uri()
-
-
-@pytest.fixture
-def drawn(watched, tmp_path):
-    """Opens a chart."""
-
-    def open_it(chart):
-        watched.goto(chart_page(chart, tmp_path))
-        watched.wait_for_selector(".hover-chart[data-drawn]")
         return watched
 
     return open_it

@@ -29,7 +29,7 @@ ALWAYS = "01-notation"
 CHAPTERS = sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb"))
 # What Colab has before the first cell; the cell itself must bring the rest.
 PREINSTALLED = ("torch", "numpy", "matplotlib", "safetensors", "tokenizers", "tqdm",
-                "ipykernel", "nbclient", "altair")  # fmt: skip
+                "ipykernel", "nbclient")  # fmt: skip
 STARTUP = """
 import sys
 from importlib.machinery import ModuleSpec
@@ -92,9 +92,6 @@ def colab(tmp_path_factory):
     (startup / "00-colab.py").write_text(STARTUP)
     run([sys.executable, "-m", "venv", place / "venv"])
     lend(PREINSTALLED, *place.glob("venv/lib/*/site-packages"))
-    # An older Altair than the book's, as Colab has.
-    run([place / "venv/bin/python", "-m", "pip", "install", "-q", "altair==5.5.0"])
-
     archives = {path.name: path for path in write(place / "repository")}
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
     others = ("PYTHONPATH", "VIRTUAL_ENV", files.IN_BOOK)
@@ -157,20 +154,6 @@ def test_a_chapter_runs_in_a_fresh_environment_as_in_colab(colab, chapter):
         with ZipFile(archives.pop()) as archive:
             for name in (n for n in archive.namelist() if not n.endswith("/")):  # no folders
                 assert (room.content / name).read_bytes() == archive.read(name), name
-    installed = "lib/*/site-packages/vl_convert"
+    installed = "lib/*/site-packages/jaxtyping"
     assert list(room.python.parents[1].glob(installed)), "the first cell brings it"
     assert not list(room.before.glob(installed)), "for this chapter only"
-
-
-def test_charts_are_drawn_with_the_altair_that_colab_has(colab):
-    room = colab(ALWAYS)
-    code = """
-import altair
-from transformer_circuits.figures import charts
-words = {"title": "t", "alt": "a"}
-charts.scatter([1, 2], [2, 1], labels="pq", x="a", y="b", **words)
-charts.eigenvalues({"W": [1 + 1j, 1 - 1j]}, **words)
-print(altair.__version__)
-"""
-    path = {"PYTHONPATH": str(room.content / "book/src"), "PATH": os.environ["PATH"]}
-    assert run([room.python, "-c", code], env=path).startswith("5.")

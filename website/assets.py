@@ -46,11 +46,8 @@ MODELS = (*checkpoint.seeds("two-layer"), *checkpoint.seeds("one-layer"), "zero-
 Of that without layers no second seed: it would be six megabytes for the same table of pairs."""
 HUNT_SEEDS = range(4, 8)
 """Seeds of the hunts that a page has, in each level; the notebook shows answers of lower seeds."""
-KINDS = sorted({path.stem for path in SCRIPTS.glob("*.js")} - {"charts", "views"})
-"""Kinds of interactive views, each with a script of its name."""
 NEEDED_BY = {
-    **{f'data-kind="{kind}"': ("book/views.js", f"book/{kind}.js") for kind in KINDS},
-    'class="hover-chart': ("vendor/vega.min.js", "book/charts.js"),
+    'class="circuit-view': ("book/attention.js",),
     "data-stage-strip": ("stage/stage.css", "stage/page.js"),
     "data-hunt-strip": ("stage/stage.css", "live/hunts.js", "stage/hunt.js"),
     "<div data-inventory": ("book/inventory.css", "book/inventory.js"),
@@ -154,7 +151,6 @@ def _serve(app) -> None:
 def _scripts() -> dict[str, Path]:
     """Sources of every script that pages load, and of every style that only one needs."""
     return {
-        "vendor/vega.min.js": MODULES / "vega" / "build" / "vega.min.js",
         **{f"book/{script.name}": script for script in (*SCRIPTS.iterdir(), *INVENTORY)},
         **{
             f"{path.parent.name}/{path.name}": path

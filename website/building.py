@@ -14,7 +14,7 @@ from pathlib import Path
 
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
-from website import editions, printing
+from website import editions, slides
 
 JUPYTER_BOOK = Path(sys.executable).with_name("jupyter-book")
 ALL_PAGES_NEED = (
@@ -56,8 +56,8 @@ def build(edition: str | None = None) -> Path:
         made = place / "_build"
         shutil.rmtree(made / "html", ignore_errors=True)
         _run(source, place)
-        slides = printing.slides(source, made)
-        shutil.copytree(slides, made / "html" / slides.name)
+        written = slides.write(source, made)
+        shutil.copytree(written, made / "html" / written.name)
         # For who debugs the theme, 3.6 MB; colours for code, of which slides have none, 1.9 MB.
         for unused in ("**/*.map", "**/revealjs/plugin/highlight/*"):
             for path in filter(Path.is_file, (made / "html").glob(unused)):

@@ -130,7 +130,7 @@ def test_a_decision_on_pairs_is_one_and_says_of_how_many(trained):
     subject = trained()
     found = about_why_they_form.sooner_given.decision([subject, subject])
     assert [*found.seeds] == ["mean of all pairs"] and found.why == "the mean of 8 pairs"
-    assert found.row["estimate (95 % interval), by seed"].endswith("over 8 or more units")
+    assert found.seeds["mean of all pairs"].n == 8
     across = dataclasses.replace(trained(previous_token_given=0.838), name="two-1")
     why = about_why_they_form.sooner_given.decision([across]).why
     assert why.startswith("across the threshold in the mean of 8 pairs")

@@ -81,8 +81,12 @@ def few(monkeypatch):
     monkeypatch.setattr(catalogue, "claims", lambda: rows)
     found = {}
     for name, verdict in {"one": "reproduced", "two": "not reproduced", "three": "mixed"}.items():
-        details = {"verdict": verdict, "strip": "<svg/>", "finding": f"This of {name}."}
-        details["row"] = {"must be": "above 0", "verdict": verdict}
+        details = {
+            "verdict": verdict,
+            "why": "so",
+            "strip": "<svg/>",
+            "finding": f"This of {name}.",
+        }
         found[name] = scorecard.Evidence([], [], details)
     return scorecard.Scorecard(found)
 
@@ -110,7 +114,7 @@ def test_tables_have_every_claim_once_and_say_when_there_is_none(few):
     assert [str(row["claim"]) for row in shown] == ["Three holds", "Two holds"]
     made = [row["made in, reported"] for row in shown]
     assert made == ["Model Details: 1", "the paper, Model Details: 1"], "whose it is"
-    assert (shown[0]["verdict"], shown[0]["what was found"]) == ("mixed", "± This of three.")
+    assert (shown[0]["verdict"], shown[0]["what was found"]) == ("mixed: so", "± This of three.")
     assert few.decided("unpowered") == [{"claim": "none"}]
     assert few.untested("not testable here")[0]["because"] == "why"
     assert few.untested("not done") == [{"claim": "none", "because": "nothing is left"}]

@@ -53,6 +53,12 @@ FILLED = {
     "kronecker": dict.fromkeys(("A", "A_tint", "product", "tint"), np.eye(6)),
     "three-kinds": {"source": "source", "destination": "destination"},
     "residual-stream": {"token": "queen", "lengths": [3.2, 5.13, 7.4], "bars": [60.5, 97, 140]},
+    "channel": {
+        "token": "queen",
+        "names": ["embedding", *(f"{layer}.{h} note-taker" for layer in (0, 1) for h in range(6))],
+        "lengths": np.arange(13.0),
+        "shares": np.arange(13) / 12,
+    },
 }
 """What is filled in where a file has room for it."""
 
@@ -80,12 +86,6 @@ DRAWINGS = {
         ["respective", "followed", "al"],
         [3.0, 2.0, 1.0],
         head="1.0",
-    ),
-    "channel": heads.channel(
-        "␣queen",
-        {"embedding": 5.0, "0.0": 9.1, "0.1": 2.0, "1.0": 7.3, "1.1": 0.4},
-        "One channel",
-        called={"0.1": "note-taker", "1.0": "finder"},
     ),
 } | {
     path.stem.removesuffix("-wide"): loaded(path)
@@ -226,7 +226,6 @@ def test_words_and_lines_stand_out_from_the_page_and_from_boxes(mode):
 
 
 OF_VOICE = {
-    "figures/scripts/views.js": {"up": theme.MORE, "down": theme.LESS},
     "../../_static/book.css": {
         name: theme.ROLES[name] for name in ("ink", "muted", "first", "second")
     },

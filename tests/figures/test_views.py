@@ -32,42 +32,7 @@ def held(view):
 def every_view():
     return [
         views.attention(TOKENS, pattern(2, 3, torch.Generator().manual_seed(1)), **WORDS),
-        views.tokens(TOKENS, [0.5, float("nan"), -1.0], unit="nats", **WORDS),
-        views.head_circuits({"0.0": (np.eye(9), -np.eye(9))}, "abcdefghi", [2], **WORDS),
     ]
-
-
-def test_circuits_open_on_a_destination_and_an_output_that_are_listed(generator):
-    """Even where others are larger; what is chosen is found by its name."""
-    n = 40
-    attention, logits = torch.rand(2, n, n, generator=generator)
-    attention[5], logits[6] = 0.001, 0.001
-    names = [f"t{k}" for k in range(n)]
-    view = views.head_circuits({"0.0": (attention, logits)}, names, [3], opens=(5, 6), **WORDS)
-    data = held(view)
-    entries = np.frombuffer(zlib.decompress(base64.b64decode(data["entries"])), dtype="<i2")
-    looks, raised = entries.reshape(-1, 2)[:6, 0], entries.reshape(-1, 2)[6:12, 0]
-    assert [data["words"][k] for k in data["opens"]] == ["t5", "t6"]
-    assert data["opens"][0] in looks and data["opens"][1] in raised
-
-
-def test_circuits_carry_the_largest_entries_by_weight(generator):
-    n, sources = 40, [3, 17]
-    attention, logits = torch.rand(2, n, n, generator=generator)
-    names, weight = [f"t{k}" for k in range(n)], torch.rand(n, generator=generator)
-    view = views.head_circuits({"0.0": (attention, logits)}, names, sources, weight=weight, **WORDS)
-    data = held(view)
-    packed = zlib.decompress(base64.b64decode(data["entries"]))
-    entries = np.frombuffer(packed, dtype="<i2").reshape(2, -1, 2)
-    assert [data["words"][word] for word in data["sources"]] == ["t3", "t17"]
-    for of_source, source in zip(entries, sources, strict=True):
-        found = [data["words"][word] for word, _ in of_source]
-        chosen = [(m, (m[:, source] * weight).topk(6).indices) for m in (attention, logits)]
-        looks, raised = (best[m[best, source].argsort(descending=True)] for m, best in chosen)
-        lowered = logits[:, source].topk(3, largest=False).indices
-        assert found == [names[k] for k in torch.cat([looks, raised, lowered])]
-        values = attention[looks, source] * 1000
-        assert np.abs(of_source[:6, 1] - values.numpy()).max() <= 0.51
 
 
 def test_without_scripts_patterns_have_the_colours_of_their_layers():
@@ -85,7 +50,7 @@ def test_a_view_is_html_a_picture_and_words_the_same_each_time(in_a_notebook, mo
         assert shown == again._repr_mimebundle_()[0]
         assert base64.b64decode(shown["image/png"]).startswith(b"\x89PNG")
         assert shown["text/plain"] == "[view: A small <view>]"
-        assert shown["text/html"].count("<script") == 3  # the data, and two for what moves
+        assert shown["text/html"].count("<script") == 2  # the data, and what moves
         assert "http" not in shown["text/html"].replace("http://www.w3.org", "")
     monkeypatch.setenv(files.IN_BOOK, "1")  # there the page brings the scripts
     for view in every_view():
@@ -103,17 +68,20 @@ def test_patterns_arrive_to_half_a_step(generator):
 
 
 def test_no_token_can_end_the_script(in_a_notebook):
-    view = views.tokens(["</script>", "<!--", "b"], [1, 2, 3], unit="nats", **WORDS)
+    view = views.attention(["</script>", "<!--", "b"], pattern(2, 3), **WORDS)
     shown = view._repr_mimebundle_()[0]["text/html"]
-    assert shown.count("</script>") == 3
+    assert shown.count("</script>") == 2
     assert held(view)["tokens"][:2] == ["</script>", "<!--"]
 
 
-def test_values_of_the_row_that_is_shown_first_stand_there_without_scripts():
-    rows = {"one": [np.nan, 2, 3], "two": [4, 5, 6]}
-    view = views.tokens(TOKENS, rows, unit="nats", first="two", **WORDS)
-    assert held(view)["values"]["one"] == [None, 2.0, 3.0]
-    assert "two [nats]" in view.without_scripts and "one [nats]" not in view.without_scripts
+def test_a_token_has_the_colour_of_its_value_and_a_tip_with_all_of_them():
+    rows = {"one": [np.nan, 2, 3], "saved": [np.nan, -1, 2]}
+    text = views.tokens(["<begin>", "␣a", "␣b"], rows, shown="saved", unit="nats", **WORDS)
+    begin, a, b = text.parts
+    assert "&lt;begin&gt;" in begin and " 0%," in begin
+    assert 'title="one 2.00, saved −1.00 nats"' in a and f"{theme.LESS.light} 22%" in a
+    assert f"{theme.MORE.light} {views.STRONGEST}%" in b
+    assert text.record.numbers["one"] == [None, 2, 3]
 
 
 A = pattern(2, 3)
@@ -127,9 +95,8 @@ WRONG = {
     "other names": (views.attention, TOKENS, A, {"heads": ["0.0"]}),
     "no such head": (views.attention, TOKENS, A, {"head": "9.9"}),
     "too large": (views.attention, ["a"] * 500, pattern(24, 500), {}),
-    "infinite": (views.tokens, TOKENS, [1, np.inf, 2], {"unit": "nats"}),
-    "other values": (views.tokens, TOKENS, {"loss": [1, 2]}, {"unit": "nats"}),
-    "no such row": (views.tokens, TOKENS, {"l": [1, 2, 3]}, {"unit": "nats", "first": "saved"}),
+    "other values": (views.tokens, TOKENS, {"l": [1, 2]}, {"unit": "nats", "shown": "l"}),
+    "no such row": (views.tokens, TOKENS, {"l": [1, 2, 3]}, {"unit": "nats", "shown": "saved"}),
 }
 """A view, its tokens, its numbers and its options."""
 

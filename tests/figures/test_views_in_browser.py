@@ -1,24 +1,20 @@
-"""Views and charts under the pointer, the keyboard and a finger, in a real browser.
+"""Views under the pointer, the keyboard and a finger, in a real browser.
 
 Run by `make test` after the book is built: `pytest -m browser`.
 """
 
-import dataclasses
 import html
 import re
 
-import altair
-import numpy as np
 import pytest
 import torch
-from conftest import barriers, chart_page, view_page
+from conftest import barriers, view_page
 from playwright.sync_api import expect
 
-from transformer_circuits.figures import charts, vega, views
+from transformer_circuits.figures import views
 
 pytestmark = pytest.mark.browser
 TOKENS = ["<begin>", "␣one", "␣two", "␣three", "␣two"]
-SEEN = {"title": "It rises", "alt": "A line that rises"}
 
 
 def one_back(n):
@@ -152,7 +148,7 @@ def test_views_on_a_page_do_not_meddle_and_one_that_cannot_be_read_leaves_the_ot
         views.attention(TOKENS, one_back(5), label=f"view {k}")._repr_mimebundle_()[0]["text/html"]
         for k in (1, 2)
     ]
-    bad = '<div class="circuit-view" data-kind="attention"><script type="application/json">{</script></div>'
+    bad = '<div class="circuit-view"><script type="application/json">{</script></div>'
     (tmp_path / "two.html").write_text(f"<!doctype html><meta charset=utf-8>{bad}{''.join(shown)}")
     page = browser.new_page()
     page.goto((tmp_path / "two.html").as_uri())
@@ -160,87 +156,6 @@ def test_views_on_a_page_do_not_meddle_and_one_that_cannot_be_read_leaves_the_ot
     page.locator(".cv-head").nth(1).click()
     expect(page.locator(".cv-head[aria-pressed=true]")).to_have_count(1)
     page.close()
-
-
-def test_values_are_said_and_one_colour_is_one_value_whichever_row_is_shown(saved):
-    rows = {"one": [np.nan, 1, 2, 3, 4], "two": [4, 1, 2, 8, 4], "saved": [-4, 0, 0, -5, 4]}
-    options = {"unit": "nats", "differences": ["saved"], "first": "saved"}
-    page = saved(views.tokens(TOKENS, rows, label="Loss", **options))
-    scale, token = page.locator(".cv-scale").locator("xpath=.."), page.locator(".cv-token")
-    expect(page.get_by_role("radio", name="saved")).to_be_checked()
-    expect(scale).to_have_text("-5.005.00 nats")
-    token.nth(1).hover()
-    expect(page.locator(".cv-say")).to_have_text(
-        "“␣one” (1): one 1.00 nats, saved 0.00 nats, two 1.00 nats"
-    )
-    expect(token.nth(0)).to_have_attribute("aria-label", re.compile("one not defined"))
-    colours = []
-    for name in ("one", "two"):
-        page.get_by_role("radio", name=name).check()
-        expect(scale).to_have_text("08.00 nats")
-        colours.append(token.nth(4).evaluate("(button) => button.style.background"))
-    assert colours[0] == colours[1]
-
-
-def test_a_point_says_its_name_under_the_pointer_and_under_a_finger(drawn, phone, tmp_path):
-    chart = charts.scatter([1, 2], [2, 1], labels=["0.0", "1.11"], x="a", y="b", **SEEN)
-    page, point = drawn(chart), ".hc-live svg .mark-symbol path"
-    page.locator(point).nth(1).hover(force=True)
-    expect(page.locator(".hc-tip")).to_have_text("name: 1.11\na: 2\nb: 1")
-    assert page.locator(".hover-chart > .circuit-plot:first-child").is_hidden()
-    assert page.locator(".hc-live").get_attribute("aria-label") == SEEN["alt"]
-    phone.goto(chart_page(chart, tmp_path))
-    phone.wait_for_selector(".hover-chart[data-drawn]")
-    phone.evaluate("addEventListener('click', () => (document.body.dataset.clicked = ''), true)")
-    phone.locator(point).nth(1).tap(force=True)
-    phone.wait_for_selector("[data-clicked]")  # which is the last that comes of a tap
-    expect(phone.locator(".hc-tip")).to_contain_text("name: 1.11")
-
-
-def test_panels_in_a_column_have_one_axis_at_their_foot(drawn, phone, tmp_path):
-    rows = [{"panel": panel, "x": x, "y": x} for panel in "abcd" for x in (1, 2)]
-    points = vega.chart(rows, 90, 60).mark_point().encode(altair.X("x:Q", title="width"), y="y:Q")
-    chart = vega.finish(points.facet("panel:N", columns=2), **SEEN, numbers={}, wraps=1)
-    expect(drawn(chart).locator(".hc-live text", has_text="width")).to_have_count(2)
-    phone.goto(chart_page(chart, tmp_path))
-    phone.wait_for_selector(".hover-chart[data-drawn]")
-    foot = phone.locator(".hc-live text", has_text="width")
-    expect(foot).to_have_count(1)
-    lowest = phone.locator(".hc-live .mark-symbol path").last.bounding_box()
-    assert foot.bounding_box()["y"] > lowest["y"] + lowest["height"]
-
-
-def test_legends_stand_one_below_the_other_on_a_phone(drawn, phone, tmp_path):
-    rows = [{"x": x, "of": f"{x} million tokens", "by": f"as stored {x}"} for x in (1, 2)]
-    above = altair.Legend(orient="top", title=None)
-    points = vega.chart(rows, 90, 60).mark_point().encode(
-        x="x:Q",
-        color=altair.Color("of:N", legend=above),
-        shape=altair.Shape("by:N", legend=above),
-    )  # fmt: skip
-    chart = vega.finish(points, **SEEN, numbers={}, wraps=1)
-    phone.goto(chart_page(chart, tmp_path))
-    phone.wait_for_selector(".hover-chart[data-drawn]")
-    for page, apart in ((drawn(chart), False), (phone, True)):
-        one, other = (
-            page.locator(".hc-live text", has_text=said).first.bounding_box()
-            for said in ("1 million tokens", "as stored 1")
-        )
-        assert (abs(one["y"] - other["y"]) > one["height"] / 2) == apart
-
-
-def test_a_chart_that_cannot_be_drawn_says_so_and_stays_a_picture(browser, tmp_path):
-    chart = charts.scatter([1, 2], [2, 1], labels=["0.0", "1.11"], x="a", y="b", **SEEN)
-    broken = dataclasses.replace(chart, spec={"data": [{"name": "a", "source": "nowhere"}]})
-    page, said = browser.new_page(), []
-    page.on("console", lambda message: said.append((message.type, message.text)))
-    with page.expect_console_message():
-        page.goto(chart_page(broken, tmp_path))
-    expect(page.locator(".hc-live")).to_have_count(0)
-    assert page.locator(".hover-chart > .circuit-plot:first-child").is_visible()
-    page.close()
-    [(kind, text)] = said
-    assert kind == "error" and SEEN["alt"] in text and "nowhere" in text
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from transformer_circuits import files
-from website import building, editions, printing
+from website import building, editions
 
 JUPYTER_BOOK = """#!{python}
 import sys
@@ -39,7 +39,7 @@ def written(checkout, monkeypatch, tmp_path):
         (build / "slides" / "deck.html").write_text("slides")
         return build / "slides"
 
-    monkeypatch.setattr(printing, "slides", slides)
+    monkeypatch.setattr(building.slides, "write", slides)
 
     def write(page):
         (root / "page.md").write_text(page)
@@ -68,7 +68,7 @@ def test_a_build_that_fails_leaves_the_good_book_and_forgets_what_it_read(writte
     written("two")
     building.build()
     assert (html / "index.html").read_text() == "two, read now", "else it would not warn again"
-    monkeypatch.setattr(printing, "slides", lambda *_: 1 / 0)
+    monkeypatch.setattr(building.slides, "write", lambda *_: 1 / 0)
     written("three")
     with pytest.raises(ZeroDivisionError):
         building.build()

@@ -255,7 +255,7 @@ def test_no_barrier_that_axe_finds(opened, in_the_dark):
 
 def test_what_is_served_comes_with_its_licence():
     licences = {path.stem for path in (HTML / "_static/vendor/licences").iterdir()}
-    assert {"vega", "katex", "@huggingface--tokenizers", "d3-array"} <= licences
+    assert {"katex", "@huggingface--tokenizers"} <= licences
 
 
 def test_no_page_names_a_folder_of_the_machine_that_built_it():

@@ -30,14 +30,12 @@ VIEW = views.attention(["a"], [[[1.0]]], label="All heads")
 
 
 def test_figures_are_those_whose_records_say_so():
-    text = views.tokens(["a"], [1.0], unit="nats", label="A text")
     table = tables.table([{"a": 1}], caption="No figure")
-    bars, view, text = cross_references.figures(notebook(BARS, VIEW, table, text))
-    assert [bars.title, view.title, text.title] == ["Up & up", "All heads", "A text"]
+    bars, view = cross_references.figures(notebook(BARS, VIEW, table))
+    assert [bars.title, view.title] == ["Up & up", "All heads"]
     assert (bars.id, bars.text, bars.kind) == ("figure-up-up", "It rises", SVG)
     assert bars.picture.decode() == BARS.svg and b"#1c2430" in bars.picture  # of a light page
-    for each in (view, text):
-        assert each.picture.startswith(b"\x89PNG") and each.kind == PNG
+    assert view.picture.startswith(b"\x89PNG") and view.kind == PNG
 
 
 def test_a_page_may_have_the_stage_in_a_state_of_its_own():

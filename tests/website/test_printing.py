@@ -10,7 +10,7 @@ import yaml
 from conftest import barriers, painted, ready, watch
 from playwright.sync_api import expect
 
-from website import printing
+from website import slides
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
@@ -140,9 +140,9 @@ CLICKS = "() => { let n = 0; while (Reveal.nextFragment()) n += 1; return n; }"
 @pytest.mark.parametrize("size", [(1280, 720), (1024, 768)], ids=["16:9", "4:3"])
 def test_slides_are_the_page_of_slides_and_nothing_is_beyond_their_edge(watched, size):
     """With figures, notes that are not shown, links into the book, and no network."""
-    source = (ROOT / f"{printing.SLIDES}.md").read_text(encoding="utf-8")
+    source = (ROOT / f"{slides.PAGE}.md").read_text(encoding="utf-8")
     watched.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
-    watched.goto((HTML / "slides" / f"{printing.SLIDES}.html").as_uri(), wait_until="load")
+    watched.goto((HTML / "slides" / f"{slides.PAGE}.html").as_uri(), wait_until="load")
     titles = re.findall(r"^##? (.*)$", source, re.MULTILINE)
     notes = watched.locator("aside.notes").all()
     assert len(notes) == source.count("{revealjs-notes}")

@@ -10,11 +10,10 @@ later do not count.
 
 import hashlib
 import json
-import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib.util import find_spec
 from pathlib import Path
@@ -149,12 +148,11 @@ def outputs(copy: dict) -> Iterator[dict]:
         yield from cell.get("outputs", ())
 
 
-def _execute(chapter: str, stamp: str, run: Callable[[Path], None]) -> float:
-    """Execute one chapter; its copy takes its place only if every cell ran. Returns the seconds it took.
+def _execute(chapter: str, stamp: str, run: Callable[[Path], None]) -> None:
+    """Execute one chapter; its copy takes its place only if every cell ran.
 
     A copy that failed stays in `running/`, with its traceback.
     """
-    start = time.perf_counter()
     notebook = runners.cleared(read(path(chapter)))
     notebook["metadata"][_STAMP] = {"fingerprint": stamp}
     running = executed_path(chapter).parent / "running" / f"{chapter}.ipynb"
@@ -168,7 +166,6 @@ def _execute(chapter: str, stamp: str, run: Callable[[Path], None]) -> float:
     done["metadata"][_STAMP]["seal"] = runners.seal(done)
     running.write_text(files.as_json(done), encoding="utf-8")
     os.replace(running, executed_path(chapter))
-    return time.perf_counter() - start
 
 
 def execute(chapters: Iterable[str], run: Callable[[Path], None] = run_with_nbmake) -> None:
@@ -180,11 +177,10 @@ def execute(chapters: Iterable[str], run: Callable[[Path], None] = run_with_nbma
     texts = {name: "".join(code(read(path(name)))) for name in chapters}
     # A chapter that trains a model takes longest; else the one with most code.
     wanted = sorted(texts, key=lambda name: ("Trainer(" not in texts[name], -len(texts[name])))
-    start, failed, took = time.perf_counter(), {}, {}
-    stamps, expected = fingerprints(), _expected(wanted)
+    start, failed, stamps = time.perf_counter(), {}, fingerprints()
     n_at_once = min(4, os.cpu_count() or 1)
     seen = sys.stderr.isatty() or "ipykernel" in sys.modules
-    shape = "{l_bar}{bar}| {n_fmt} of {total_fmt} chapters, {elapsed} so far{postfix}"
+    shape = "{l_bar}{bar}| {n_fmt} of {total_fmt} chapters, {elapsed} so far, {remaining} left"
     with (
         files.alone_in(executed_path("").parent / "running"),
         tqdm(total=len(wanted), bar_format=shape, disable=not seen) as bar,
@@ -197,16 +193,13 @@ def execute(chapters: Iterable[str], run: Callable[[Path], None] = run_with_nbma
                 if name in turn
             }
             try:
-                bar.set_postfix_str(_left(expected, took, n_at_once))
                 for done in as_completed(running):
                     name = running[done]
                     try:
-                        took[name] = done.result()
+                        done.result()
                     except (files.UserError, OSError) as error:
-                        took[name] = 0.0
                         failed[name] = str(error).strip().splitlines()[-1]
                         bar.write(f"{name} fails\n{error}")
-                    bar.set_postfix_str(_left(expected, took, n_at_once), refresh=False)
                     bar.update()
                     sys.stdout.flush()
             except BaseException:  # Ctrl-C: begin no other chapter
@@ -221,23 +214,6 @@ def execute(chapters: Iterable[str], run: Callable[[Path], None] = run_with_nbma
         f"executed {len(wanted)} of {len(names())} chapters in {minutes} min {seconds} s; "
         "the others are as they were"
     )
-
-
-def _expected(chapters: Iterable[str]) -> dict[str, float]:
-    """Seconds that each chapter took where the results were measured; a minute, if unknown."""
-    try:
-        results = root() / "results" / "manifest.json"
-        known = json.loads(results.read_text(encoding="utf-8"))["chapters"]
-    except FileNotFoundError:  # as in Colab
-        known = {}
-    return {name: known.get(name, {}).get("seconds", 60.0) for name in chapters}
-
-
-def _left(expected: Mapping[str, float], took: Mapping[str, float], n_at_once: int) -> str:
-    """Rest of the expected time, at the pace of this machine so far: `about 3 min left`."""
-    pace = sum(took.values()) / sum(expected[name] for name in took) if any(took.values()) else 1.0
-    seconds = pace * sum(expected[name] for name in expected.keys() - took.keys()) / n_at_once
-    return f"about {math.ceil(seconds / 60)} min left"
 
 
 def run_missing() -> None:

@@ -48,11 +48,8 @@ def ordinary_begin(subject: Subject) -> Subject:
 @claim(
     "resting-place",
     "the begin token serves heads as a resting place",
-    source="paper",
     section="Model Details",
-    reported="qualitative",
     chapter="03-attention-heads",
-    of="two-layer",
     above=0.5,
     threshold_from=(
         "to rest there is to give it most of the attention; ours. One head is enough, which is"
@@ -94,14 +91,12 @@ def attention_to_begin(subject: Subject) -> Float[Tensor, " window"]:
     "previous-token-head",
     "the first-layer head that others compose with most, by their keys, looks at the previous "
     "token, less at the present one and two back",
-    source="paper",
     section="Analyzing a Two-Layer Model",
     reported="mostly",
     corrected="the paper's Correction adds to it: K-composition with the previous-token head is as "
     "important as before, but some induction heads also compose with a head that looks at "
     "the last several tokens",
     chapter="03-attention-heads",
-    of="two-layer",
     above=0.5,
     threshold_from="“mostly”, the paper's word",
     verdict="reproduced",

@@ -155,11 +155,9 @@ def hidden_k_composition(subject: Subject) -> Subject:
 @claim(
     "below-random",
     "most head pairs score below random, by the formula as it was meant",
-    source="paper",
     section="Analyzing a Two-Layer Model",
     reported="qualitative, of the figure as first published, by another formula",
     chapter="10-who-reads-whom",
-    of="two-layer",
     above=0.5,
     threshold_from="“most”, the paper's word; of random heads a fortieth lies there",
     unit="%",
@@ -182,14 +180,12 @@ def share_below_random(subject: Subject) -> Float[Tensor, " later_head"]:
 @claim(
     "k-composition",
     "the strongest composition is K-composition with the previous-token head",
-    source="paper",
     section="Analyzing a Two-Layer Model",
     reported="the only significant edges, from one first-layer head",
     corrected="the paper's Correction adds to it: K-composition with the previous-token head is as "
     "important as before, but some induction heads also compose with a head that looks at "
     "the last several tokens",
     chapter="10-who-reads-whom",
-    of="two-layer",
     above=0.1,
     threshold_from=(
         "“strongest”, by a size that is no luck: a tenth of the score of random heads; ours, "
@@ -220,11 +216,9 @@ def lead_of_previous_token_keys(subject: Subject) -> Float[Tensor, ""]:
 @claim(
     "k-composition-use",
     "K-composition with the previous-token head is the composition that does most",
-    source="paper",
     section="Analyzing a Two-Layer Model",
     reported="the only significant edges, by their score",
     chapter="10-who-reads-whom",
-    of="two-layer",
     above=0.0,
     threshold_from="“most”: a lead of nothing",
     verdict="reproduced",
@@ -281,12 +275,10 @@ def above_nulls(model: Transformer, kind: str) -> tuple[float, float]:
 @claim(
     "only-k-composition",
     "there is no significant Q- or V-composition",
-    source="paper",
     section="Analyzing a Two-Layer Model",
     reported="as first published",
     corrected="taken back: by the paper's Correction there is more composition",
     chapter="10-who-reads-whom",
-    of="two-layer",
     below=1.0,
     threshold_from="the largest of the nulls",
     verdict="not reproduced",
@@ -342,7 +334,6 @@ def _published(model: Transformer, layers: tuple[int, int]) -> Float[Tensor, "la
     section="Correction: Attention Head Composition Diagram",
     reported="two more edges",
     chapter="10-who-reads-whom",
-    of="two-layer",
     above=1.0,
     threshold_from=(
         "an average K edge: ours, and harder than the Correction, which goes by scores alone; "
@@ -377,9 +368,7 @@ def use_of_hidden_edges(subject: Subject) -> Float[Tensor, " window"]:
     "a composition score says little about how much the edge is used on data",
     source="follow-up",
     section="a reading-group talk on composition scores (2022)",
-    reported="qualitative",
     chapter="10-who-reads-whom",
-    of="two-layer",
     below=0.5,
     threshold_from=(
         "one half: below it the two orders share less than a quarter of their variance. Ours, "

@@ -136,7 +136,6 @@ def suppressing_head(subject: Subject) -> Subject:
 @claim(
     "copying-heads",
     "most heads of a one-layer model copy",
-    source="paper",
     section="Detecting Copying Behavior",
     reported="10 of 12; in the authors' video this is what “capacity” means",
     chapter="07-copying",
@@ -166,11 +165,9 @@ def share_of_copying_heads(subject: Subject) -> Float[Tensor, " head"]:
 share_in_second_layer = claim(
     "copying-second-layer",
     "most heads of the second layer copy",
-    source="paper",
     section="the authors' video on results of two layers",
     reported="7 of 12",
     chapter="09-two-layers",
-    of="two-layer",
     above=0.5,
     threshold_from="half; the authors count 7 of 12",
     verdict="reproduced",
@@ -185,7 +182,6 @@ share_in_second_layer = claim(
 @claim(
     "positional-exceptions",
     "the heads that copy least look at the present and the previous token",
-    source="paper",
     section="Detecting Copying Behavior",
     reported="2 of 12, “primarily positional”",
     chapter="08-every-head",
@@ -229,11 +225,9 @@ def attention_of_exceptions(subject: Subject) -> Float[Tensor, " passage"]:
     "memory-deletion",
     "a first-layer head with negative eigenvalues that looks at the present token deletes from"
     " the stream what it reads there",
-    source="paper",
     section="Subspaces and Residual Stream Bandwidth",
     reported="“some attention heads”, “potentially”",
     chapter="08-every-head",
-    of="two-layer",
     above=0.5,
     threshold_from=(
         "ours: half of what a head can delete that takes away d_head dimensions, each used "
@@ -293,7 +287,6 @@ def deletion_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     section="McDougall et al. 2023",
     reported="77 % of head 10.7's effect, in GPT-2 small",
     chapter="08-every-head",
-    of="two-layer",
     below=0.0,
     threshold_from=(
         "0: it lowers all that it sees alike, predicted or not; ours, for the 77 % are of "
@@ -343,11 +336,8 @@ def suppression_by_negative_head(subject: Subject) -> Float[Tensor, " passage"]:
     "value-weighted",
     "what heads rest on moves little: the begin token's value is short, which only a pattern "
     "weighted by the length of values shows",
-    source="paper",
     section="Analyzing a Two-Layer Model",
-    reported="qualitative",
     chapter="08-every-head",
-    of="two-layer",
     below=0.5,
     threshold_from=(
         "ours, and softer than “small”, which has no number: at one half the plain pattern "
@@ -422,7 +412,6 @@ def lengths_of_begin(subject: Subject) -> dict[str, Float[Tensor, " passage"]]:
 @claim(
     "positional-words",
     "the previous-token head helps where the present token continues a word",
-    source="paper",
     section="Primarily Positional Attention Heads",
     reported="couldn + 't and others",
     chapter="08-every-head",

@@ -68,9 +68,7 @@ def narrower_than_the_test(subject: Subject) -> Float[Tensor, " document"]:
     "an induction head also gains where what precedes the place that it looks at matches only nearly",
     source="follow-up",
     section="Luger et al. 2026",
-    reported="qualitative",
     chapter="19-heads-over-text",
-    of="two-layer",
     above=0.1,
     threshold_from=(
         "a tenth is the least that we would count; harder than the source, which gives no "

@@ -158,7 +158,6 @@ def losses_of_one_layer(subject: Subject) -> Subject:
     section="Olsson et al. 2022",
     reported="in a narrow window, from roughly 2.5 to 5 billion tokens",
     chapter="13-how-they-form",
-    of="two-layer",
     below=2.0,
     threshold_from=(
         "Olsson et al., Argument 1: from roughly 2.5 to 5 billion tokens, a factor of two. "
@@ -193,7 +192,6 @@ def factor_of_tokens(subject: Subject) -> Float[Tensor, ""]:
     section="Hoogland et al. 2024",
     reported="stages in this order, with n-grams between the first two",
     chapter="13-how-they-form",
-    of="two-layer",
     above=0.0,
     threshold_from=(
         "an order: each stage ends after the one before. Where a stage ends is ours, nine "
@@ -244,7 +242,6 @@ def order_of_stages(subject: Subject) -> Float[Tensor, ""]:
     section="Olsson et al. 2022",
     reported="less than 0.15 nats before, about 0.4 after",
     chapter="13-how-they-form",
-    of="two-layer",
     above=0.0,
     threshold_from=(
         "“most”: as much inside the stretch as outside; Olsson et al. have at most 0.15 of 0.4"
@@ -291,7 +288,6 @@ def context_gained(subject: Subject) -> Interval:
     section="Olsson et al. 2022",
     reported="visible; the only place where the curve is not convex",
     chapter="13-how-they-form",
-    of="two-layer",
     above=0.0,
     threshold_from="a curve that falls faster than before is not convex",
     unit="nats per million tokens",

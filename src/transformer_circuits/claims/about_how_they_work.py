@@ -39,11 +39,8 @@ MATCHES = 0.4
 @claim(
     "induction-mechanism",
     "keys come from a previous-token head: K-composition",
-    source="paper",
     section="How Induction Heads Work",
-    reported="qualitative",
     chapter="12-how-they-work",
-    of="two-layer",
     above=0.1,
     threshold_from=(
         "a tenth of a nat: 0 is where another edge into the head costs as much, and a rule has"
@@ -94,11 +91,8 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
 @claim(
     "induction-query-key",
     "the score comes from the token's own query and the previous-token head's key",
-    source="paper",
     section="Path Expansion of Attention Scores QK Circuit",
-    reported="qualitative",
     chapter="12-how-they-work",
-    of="two-layer",
     above=0.0,
     threshold_from="0: no other pair of makers gives as much",
     verdict="reproduced",
@@ -162,11 +156,9 @@ def _spectra(subject: Subject) -> Float[Tensor, "two head"]:
 @claim(
     "two-spectra",
     "all induction heads have positive OV and positive QK eigenvalues",
-    source="paper",
     section="Checking the Mechanistic Theory",
     reported="both in the extreme corner",
     chapter="12-how-they-work",
-    of="two-layer",
     above=0.5,
     threshold_from=(
         "“extreme corner” of a plane from -1 to 1 is read as its last quarter on both axes; "
@@ -201,11 +193,9 @@ def _matching(subject: Subject) -> Bool[Tensor, " head"]:
 @claim(
     "copiers-match",
     "most second-layer heads that copy have positive QK eigenvalues, too: they are induction heads",
-    source="paper",
     section="the authors' video on results of two layers",
     reported="6 of 7, and the seventh nearly",
     chapter="12-how-they-work",
-    of="two-layer",
     above=0.5,
     threshold_from="“most”: more than half",
     unit="%",
@@ -247,11 +237,9 @@ def _above_random(subject: Subject) -> Float[Tensor, "two head"]:
     "corner",
     "induction heads stand nearer to the extreme corner of both scores than all other heads of"
     " their layer",
-    source="paper",
     section="Checking the Mechanistic Theory",
     reported="a clear cluster",
     chapter="12-how-they-work",
-    of="two-layer",
     above=0.1,
     threshold_from=(
         "ours: a tenth, so that they are set apart, a cluster, as the paper's figure has it, "
@@ -282,7 +270,6 @@ def set_apart_in_corner(subject: Subject) -> Float[Tensor, ""]:
     section="Redwood Research, causal scrubbing",
     reported="35 %, refined 86 %",
     chapter="12-how-they-work",
-    of="two-layer",
     below=0.5,
     threshold_from="“most” of it is not recovered; Redwood reports 35 %",
     verdict="reproduced",

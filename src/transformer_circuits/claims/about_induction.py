@@ -37,11 +37,8 @@ def loss_of_second_copy(
 @claim(
     "induction-random",
     "two layers predict repeated random tokens",
-    source="paper",
     section="Function of Induction Heads",
-    reported="qualitative",
     chapter="11-induction-heads",
-    of="two-layer",
     above=0.16,
     threshold_from=(
         "ours, and harder than the paper, which gives no number: twice 0.079, the most for who"
@@ -69,11 +66,8 @@ def right_first_on_random_tokens(subject: Subject) -> Float[Tensor, " passage"]:
 @claim(
     "icl-algorithms",
     "one and two layers learn from context by different algorithms",
-    source="paper",
     section="Summary of Results",
-    reported="qualitative",
     chapter="11-induction-heads",
-    of="two-layer",
     above=0.1,
     threshold_from=(
         "a tenth of a nat, by which a tenth more is likely: 0 is where half of what context "
@@ -133,7 +127,6 @@ def order_over_presence(subject: Subject) -> Float[Tensor, " passage"]:
     section="Olsson et al. 2022",
     reported="0.4 nats with many layers; with one layer never",
     chapter="11-induction-heads",
-    of="two-layer",
     above=0.1,
     threshold_from=(
         "ours: a tenth of a nat, by which a tenth more is likely: a quarter of what is "
@@ -178,11 +171,9 @@ def _gain_of_order(subject: Subject, n_ctx: int) -> Float[Tensor, " window"]:
     "induction-head-exists",
     "a second-layer head looks at what followed earlier occurrences of the present token, on "
     "random tokens",
-    source="paper",
     section="Induction Heads",
     reported="head 1:8 and five others",
     chapter="11-induction-heads",
-    of="two-layer",
     above=0.4,
     threshold_from="ARENA's bound for calling a head an induction head",
     verdict="reproduced",
@@ -214,11 +205,9 @@ def best_matching(subject: Subject) -> Float[Tensor, " passage"]:
 @claim(
     "two-token-keys",
     "an induction head can match two tokens in a row, not the present one alone",
-    source="paper",
     section="How Induction Heads Work",
     reported="mentioned as a more complex kind, with keys from two back as well; no number",
     chapter="12-how-they-work",
-    of="two-layer",
     above=0.1,
     threshold_from=(
         "ours: a tenth of the attention to both. The paper says only that there are such "
@@ -315,11 +304,9 @@ def _near(
 @claim(
     "induction-on-text",
     "in text the head looks from a piece of a name to what followed it before, and says it",
-    source="paper",
     section="Function of Induction Heads",
     reported="D-urs-ley",
     chapter="11-induction-heads",
-    of="two-layer",
     above=0.5,
     threshold_from=(
         "“most”: more often than not; ours. The paper shows it on a page, and to raise the "
@@ -350,11 +337,8 @@ def says_what_followed(subject: Subject) -> Float[Tensor, " document"]:
 @claim(
     "induction-resting",
     "where nothing matches, the head rests on the begin token",
-    source="paper",
     section="Function of Induction Heads",
-    reported="qualitative",
     chapter="11-induction-heads",
-    of="two-layer",
     above=0.5,
     threshold_from="“rests”: most of its attention",
     unit="%",
@@ -375,11 +359,9 @@ def rests(subject: Subject) -> Float[Tensor, " document"]:
 @claim(
     "others-local",
     "second-layer heads that do not match prefixes look at the last few tokens",
-    source="paper",
     section="the video on two-layer results",
     reported="5 of 12",
     chapter="12-how-they-work",
-    of="two-layer",
     above=0.5,
     threshold_from="“local”: most of the attention",
     verdict="not reproduced",

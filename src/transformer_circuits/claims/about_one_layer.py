@@ -46,9 +46,7 @@ def without_heads(subject: Subject) -> Subject:
 @claim(
     "skip-trigram-ensemble",
     "a one-layer model is an ensemble of bigrams and skip-trigrams",
-    source="paper",
     section="Interpretation as Skip-Trigrams",
-    reported="qualitative",
     chapter="06-skip-trigrams",
     of="one-layer",
     above=0.0,
@@ -137,7 +135,6 @@ def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
 @claim(
     "bugs",
     "heads that raise two right triples also raise the two wrong ones that the product entails",
-    source="paper",
     section='Skip-Trigram "Bugs"',
     reported="keep…in→bay and others",
     chapter="06-skip-trigrams",
@@ -183,9 +180,7 @@ def _apart(text: Int[Tensor, " n_tokens"], n_vocab: int) -> dict[tuple[int, int]
 @claim(
     "one-layer-no-induction",
     "one layer does no induction: in a passage that comes again it cannot tell which token is next",
-    source="paper",
     section="Summary of Results",
-    reported="qualitative",
     chapter="06-skip-trigrams",
     of="one-layer",
     below=0.55,

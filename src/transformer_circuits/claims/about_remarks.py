@@ -65,7 +65,6 @@ copying_in_part = Graded(
     "copying-own-token",
     "heads that copy by their eigenvalues also raise a token itself among the most, far more "
     "often than chance has it",
-    source="paper",
     section="Detecting Copying Behavior",
     reported="other definitions “point in the direction”",
     chapter="07-copying",
@@ -102,7 +101,6 @@ def own_token_among_the_first(subject: Subject) -> Float[Tensor, " token"]:
 @claim(
     "copying-diagonal",
     "the diagonals of heads that copy by their eigenvalues lean to the positive",
-    source="paper",
     section="Detecting Copying Behavior",
     reported="“very positive-leaning”",
     chapter="07-copying",
@@ -146,7 +144,6 @@ def raises_own_token(subject: Subject) -> Float[Tensor, " token"]:
 @claim(
     "looks-where-plausible",
     "copying heads look only at tokens that could plausibly come next",
-    source="paper",
     section="Copying / Primitive In-Context Learning",
     reported="“only”, “bigram-ish statistics”",
     chapter="06-skip-trigrams",
@@ -206,11 +203,9 @@ def _could(
 @claim(
     "confident-where-matched",
     "where an induction head has a match, predictions are much surer than those of one layer",
-    source="paper",
     section="Function of Induction Heads",
     reported="“much more confident”",
     chapter="11-induction-heads",
-    of="two-layer",
     above=0.693,
     threshold_from="ln 2, “much”: half as many tokens to choose from; ours",
     verdict="reproduced",
@@ -252,11 +247,9 @@ def surer_where_matched(subject: Subject) -> Float[Tensor, " document"]:
 @claim(
     "shifted-text",
     "induction is less vulnerable to a shift of distribution than what one layer learns from context",
-    source="paper",
     section="Function of Induction Heads",
     reported="“less vulnerable”, by its not depending on which token can plausibly follow which",
     chapter="11-induction-heads",
-    of="two-layer",
     above=0.1,
     threshold_from=(
         "a tenth of what is saved, so that a difference which is only not chance does not "

@@ -37,11 +37,9 @@ outsized_coordinate = Graded(
 @claim(
     "embedding-pca",
     "W_E and W_U use few of the stream's dimensions, as is said of wide models",
-    source="paper",
     section="Subspaces and Residual Stream Bandwidth",
     reported="qualitative, of wide models; some dimensions are shared, others not",
     chapter="02-residual-stream",
-    of="two-layer",
     below=0.25,
     threshold_from=(
         "“a relatively small fraction” is read as less than a quarter of what evenly spread "
@@ -83,7 +81,6 @@ def dimensions_used(subject: Subject) -> Float[Tensor, ""]:
     section="Elhage et al. 2023",
     reported="kurtosis far above 3",
     chapter="17-what-this-leaves-out",
-    of="two-layer",
     above=2.0,
     threshold_from=(
         "“wildly non-Gaussian”, where random bases have about 3; twice as much is the least "

@@ -182,7 +182,6 @@ heads_for_destinations = Graded(
 @claim(
     "family-copy",
     "[b]…[a]→[b]: the source is repeated",
-    source="paper",
     section="Copying / Primitive In-Context Learning",
     reported="two…One→two and others",
     chapter="06-skip-trigrams",
@@ -215,7 +214,6 @@ def copy(subject: Subject) -> Float[Tensor, " source"]:
 @claim(
     "family-other-form",
     "[b]…[a]→[b′], of which we test the word with other capitals or another space: it is raised",
-    source="paper",
     section="Copying / Primitive In-Context Learning",
     reported="two…has→three and others",
     chapter="06-skip-trigrams",
@@ -248,7 +246,6 @@ def copy_other_form(subject: Subject) -> Float[Tensor, " source"]:
 @claim(
     "family-split",
     "[ab]…[a]→[b]: a word split in pieces is completed",
-    source="paper",
     section="Copying / Primitive In-Context Learning",
     reported="Ralph…R→alph and others",
     chapter="06-skip-trigrams",
@@ -278,7 +275,6 @@ def split(subject: Subject) -> Float[Tensor, " source"]:
 @claim(
     "family-split-other",
     "[ab]…[a]→[b′]: a split word is completed in another form, as “observed” in some models",
-    source="paper",
     section="Copying / Primitive In-Context Learning",
     reported="Ralph…R→ALPH and others",
     chapter="06-skip-trigrams",
@@ -304,7 +300,6 @@ def split_other_form(subject: Subject) -> Float[Tensor, " source"]:
     "split-specialists",
     "some head partly specialises in words that are split in two, looking from a piece back at"
     " the whole word",
-    source="paper",
     section="Copying / Primitive In-Context Learning",
     reported="“sometimes”, “partially”",
     chapter="06-skip-trigrams",
@@ -351,7 +346,6 @@ def held_by_a_specialist(subject: Subject) -> Float[Tensor, " word"]:
 @claim(
     "listed-skip-trigrams",
     "of the skip-trigrams that the paper lists, those that our text has stand in the weights",
-    source="paper",
     section="Other Interesting Skip-Trigrams",
     reported="a list of about 70, of Python, LaTeX, English and web addresses; here seven sources are left",
     chapter="06-skip-trigrams",
@@ -383,7 +377,6 @@ def listed(subject: Subject) -> Float[Tensor, " source"]:
     "dedent",
     "after a line of Python indented N steps, one indented N − 1 goes on with else, elif or "
     "except, for several N",
-    source="paper",
     section="Other Interesting Skip-Trigrams",
     reported="with tabs or with spaces",
     chapter="06-skip-trigrams",
@@ -422,7 +415,6 @@ def dedent(subject: Subject) -> Float[Tensor, " depth"]:
 @claim(
     "heads-of-destinations",
     "a head answers one destination for many sources: “and” after back, eat, day",
-    source="paper",
     section="Other Interesting Skip-Trigrams",
     reported="head 0:0 of the 12-head model; in another, names go with “by” and places with “from”",
     chapter="06-skip-trigrams",
@@ -466,7 +458,6 @@ def heads_of_destinations(subject: Subject) -> Float[Tensor, "*one"]:
 @claim(
     "large-brackets",
     "a head matches quotes and brackets: after the opening one it raises the closing one",
-    source="paper",
     section="Other Interesting Skip-Trigrams",
     reported="head 0:27 of the 32-head model",
     chapter="06-skip-trigrams",

@@ -111,7 +111,6 @@ def two_back_head(subject: Subject) -> Subject:
     section="Correction: Attention Head Composition Diagram",
     reported="two induction heads, on a head that attends to the last several tokens",
     chapter="10-who-reads-whom",
-    of="two-layer",
     above=0.1,
     threshold_from="a tenth, an order of magnitude; ours",
     verdict="reproduced",
@@ -165,11 +164,9 @@ def keys_further_back(subject: Subject) -> Interval:
 @claim(
     "not-two-back",
     "heads look at the previous token, but none looks two tokens back",
-    source="paper",
     section="Virtual Attention Heads",
     reported="“often” the one, never the other",
     chapter="09-two-layers",
-    of="two-layer",
     below=0.5,
     threshold_from="half: a head that looks there half as much as another looks one back is such a head; ours",
     verdict="not reproduced",
@@ -207,11 +204,9 @@ def two_back_over_one_back(subject: Subject) -> Float[Tensor, " document"]:
 @claim(
     "few-compose",
     "most heads take part in no substantive composition",
-    source="paper",
     section="Analyzing a Two-Layer Model",
     reported="“most”",
     chapter="10-who-reads-whom",
-    of="two-layer",
     below=0.5,
     threshold_from=(
         "“most”, the paper's word; that a tenth of the strongest is substantive is ours: an "
@@ -252,11 +247,9 @@ def share_that_composes(subject: Subject) -> Interval:
 @claim(
     "gradient-where-sure",
     "where an induction head is sure where to look, the derivative sees little of what an edge does",
-    source="paper",
     section="Related Work",
     reported="a caution, “might”: a small gradient and low attribution; not measured",
     chapter="18-five-years-on",
-    of="two-layer",
     below=0.5,
     threshold_from="half: ours, for “low” has no number; what is seen by less than half is missed more than seen",
     verdict="reproduced",

@@ -53,7 +53,6 @@ def keys_two_back(subject: Subject) -> Subject:
     section="Singh et al. 2024",
     reported="qualitative: parts of the circuit were clamped",
     chapter="20-why-they-form",
-    of="two-layer",
     above=0.25,
     threshold_from=(
         "a quarter of a doubling, ours: as much as seeds may differ; the control has pairs of "
@@ -89,12 +88,10 @@ def sooner_given(subject: Subject) -> Interval:
 @claim(
     "form-shifted",
     "one layer forms induction heads if its keys can see the token before",
-    source="paper",
     section="Related Work",
     reported="a remark on Primer, whose keys are convolved: they can do without K-composition; "
     "shown with smeared keys by Olsson et al. 2022",
     chapter="20-why-they-form",
-    of="two-layer",
     above=0.4,
     threshold_from="ARENA's bound for calling a head an induction head, as in the rule on their being there",
     verdict="reproduced",

@@ -32,9 +32,7 @@ def token_frequencies(subject: Subject) -> Subject:
 @claim(
     "zero-layer-bigram",
     "the table approximates bigram log-likelihoods",
-    source="paper",
     section="Zero-Layer Transformers",
-    reported="qualitative",
     chapter="04-zero-layers",
     of="zero-layer",
     above=0.75,

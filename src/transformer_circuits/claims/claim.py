@@ -21,12 +21,12 @@ class Claim:
 
     id: str
     statement: str
-    source: str
+    source: str = SOURCES[0]
     """"paper"; or "follow-up", of the same authors or about the same models."""
     section: str
     """Section of the paper where it is made, or other source."""
-    reported: str
-    """Figure reported there, or "qualitative"."""
+    reported: str = "qualitative"
+    """Figure reported there, if there is one."""
     rule: str = ""
     """Statement that a chapter checks; without a chapter, the reason why the claim was not tested.
     Empty for a claim with a threshold, whose rule is the measured value and the threshold.

@@ -31,12 +31,14 @@ def claim(
     *,
     above: float | None = None,
     below: float | None = None,
+    of: str = "two-layer",
     **fields,
 ) -> Callable[[Callable], "Measurement"]:
     """Make a function the `Measurement` that decides a claim about trained models.
 
-    `above` or `below`: the threshold, and the side of it on which the claim holds. `fields`: all
-    other fields of `Measurement` and of `Claim`, by their names.
+    `above` or `below`: the threshold, and the side of it on which the claim holds. `of`: the model
+    on which it is measured. `fields`: all other fields of `Measurement` and of `Claim`, by their
+    names.
 
     Raises:
         ValueError: unless one of `above` and `below` is given.
@@ -46,11 +48,10 @@ def claim(
             f"{id} is above {above} and below {below}, but one of the two must be given"
         )
     side, threshold = ("below", below) if above is None else ("above", above)
-    how = {
-        of.name: fields.pop(of.name) for of in dataclasses.fields(Measurement) if of.name in fields
-    }
-    of_rule = Claim(id=id, statement=statement, side=side, threshold=threshold, **fields)
-    return lambda function: Measurement(of_rule, function, **how)
+    names = {field.name for field in dataclasses.fields(Measurement)}
+    how = {name: fields.pop(name) for name in names & {*fields}}
+    ruled = Claim(id=id, statement=statement, of=of, side=side, threshold=threshold, **fields)
+    return lambda function: Measurement(ruled, function, **how)
 
 
 @dataclass(eq=False)
@@ -292,10 +293,6 @@ class Decision:
         return self.measurement.claim
 
     @property
-    def _must(self) -> str:
-        return f"{self._claim.side} {written(self._claim.threshold, 'g')}"
-
-    @property
     def finding(self) -> str:
         """Finding in a sentence."""
         beside = self.controls, self.other, self._way
@@ -320,22 +317,6 @@ class Decision:
         named = ", ".join(filter(None, [findings.called(unit), must]))
         verdict = f"{rules.SYMBOLS[self.verdict]} {self.verdict}: {self._said}"
         return f"{self.finding}\n{verdict}\n{named}: {ours}{others}"
-
-    @property
-    def row(self) -> dict[str, str]:
-        """Row of the scorecard, by column."""
-        least = min(estimate.n for estimate in self.seeds.values())
-        over = f", over {least} or more units" if least > 1 else ", one number per seed"
-        return {
-            "estimate (95 % interval), by seed": "; ".join(map(str, self.seeds.values()))
-            + (over if least else ""),
-            "must be": f"{self._must}: {self._claim.threshold_from}",
-            "controls": "; ".join(
-                f"{name} {_or_not(estimate)}"
-                for name, estimate in (self._once_more | self._beside).items()
-            ),
-            "verdict": f"{self.verdict}: {self.why}",
-        }
 
     @property
     def _held_to(self) -> tuple[float, str]:
@@ -423,7 +404,6 @@ class Decision:
             "seeds": {name: _json(estimate) for name, estimate in self.seeds.items()},
             "controls": {name: _json(estimate) for name, estimate in self.controls.items()},
             "other": {name: _json(estimate) for name, estimate in self.other.items()},
-            "row": self.row,
             "finding": self.finding,
             "strip": self._strip,
         }

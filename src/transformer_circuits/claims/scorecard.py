@@ -17,6 +17,7 @@ from transformer_circuits.claims import catalogue, findings, rules
 from transformer_circuits.claims.claim import SOURCES, UNTESTED, Claim
 from transformer_circuits.figures.status_matrix import StatusMatrix
 from transformer_circuits.figures.tables import Link, Picture, Table, table
+from transformer_circuits.figures.values import written
 from transformer_circuits.record import Record
 
 VERDICTS = (*rules.VERDICTS, *UNTESTED)
@@ -237,7 +238,7 @@ class Scorecard:
             if self.verdicts[claim.id] == rules.NOT_REPRODUCED
         ]
         title = "Some of what the paper says and our models do not do"
-        return table(rows or [{"claim": "none"}], caption=title, look="cards")
+        return table(rows or [{"claim": "none"}], caption=title)
 
     def counts(self) -> list[dict[str, str | int]]:
         """Numbers of facts about trained models with each verdict, by who claims them; at last, of all.
@@ -259,14 +260,19 @@ class Scorecard:
         """Facts about trained models with these verdicts, each with its seeds and controls."""
         rows: list[Row] = []
         for claim in (c for v in verdicts for c in self.trained if self.verdicts[c.id] == v):
-            decision = self.evidence[claim.id].decision
-            row, finding = decision["row"], decision["finding"]
+            evidence, must = (
+                self.evidence[claim.id],
+                f"{claim.side} {written(claim.threshold, 'g')}",
+            )
+            decision, finding = evidence.decision, evidence.decision["finding"]
             rows.append(
                 _told(claim)
                 | {
-                    "must be": row["must be"],
-                    "every seed, and controls": Picture(decision["strip"], str(row)),
-                    "verdict": row["verdict"],
+                    "must be": f"{must}: {claim.threshold_from}",
+                    "every seed, and controls": Picture(
+                        decision["strip"], "; ".join(evidence.ours)
+                    ),
+                    "verdict": f"{decision['verdict']}: {decision['why']}",
                     "what was found": f"{_SYMBOLS[self.verdicts[claim.id]]} {finding[:1].upper()}{finding[1:]}",
                 }
             )

@@ -15,10 +15,10 @@ from transformer_circuits import files
 from transformer_circuits.figures import theme
 from transformer_circuits.record import SVG, Record, slug
 
-LEGIBLE, LARGE = 9.0, 15.0
-"""Least size of words in a figure, and the largest in one that grows. [pixels]"""
+LEGIBLE = 9.0
+"""Least size of words in a figure. [pixels]"""
 SCRIPTS = Path(__file__).parent / "scripts"
-"""Folder of the scripts of charts and views."""
+"""Folder of the scripts of views."""
 
 
 def bundle(kind: str, record: Record, shown: str, svg: str) -> tuple[dict, dict]:
@@ -43,15 +43,14 @@ class Figure:
         return bundle("figure", record, shown, self.svg)
 
 
-def inline(svg: str, title: str, alt: str, narrow: str = "", *, grows: bool = False) -> str:
+def inline(svg: str, title: str, alt: str, narrow: str = "") -> str:
     """SVG document as a part of the page, so that its variables have the page's colours.
 
     Its names carry the title in front, and its style holds for itself alone: two pictures on one
     page do not disturb each other. Its smallest words are as high as text in figures, and shrink
     with the page until they are `LEGIBLE`; on a narrower page it scrolls in its own box.
     `narrow`: the same picture for columns less than `theme.BREAK` wide. Only one of the two is
-    shown, and their words are read aloud once. `grows`: it fills its column until its words are
-    `LARGE`.
+    shown, and their words are read aloud once.
     """
     style = (
         ".circuit-plot{overflow-x:auto}.circuit-plot>svg{max-width:100%;height:auto}"
@@ -66,7 +65,7 @@ def inline(svg: str, title: str, alt: str, narrow: str = "", *, grows: bool = Fa
     pictures = (
         _part(svg, prefix, "wide") + _part(narrow, f"{prefix}-narrow", "narrow")
         if narrow
-        else _part(svg, prefix, grows=grows)
+        else _part(svg, prefix)
     )
     return (
         f'<div class="circuit-plot" role="img" aria-label="{html.escape(alt)}">'
@@ -74,15 +73,14 @@ def inline(svg: str, title: str, alt: str, narrow: str = "", *, grows: bool = Fa
     )
 
 
-def _part(svg: str, prefix: str, layout: str = "", *, grows: bool = False) -> str:
+def _part(svg: str, prefix: str, layout: str = "") -> str:
     """The `svg` element of a document, as wide as its words ask; `prefix`: begins its names."""
     body = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     body = re.sub(r'(?<= id=")|(?<=url\(#)|(?<=href="#)', f"{prefix}-", body)
     body = re.sub(r"(?<=<style type=\"text/css\">)(?=\*)", ".circuit-plot ", body)
     places = r' (?:d|x|y)="[^"]*"'  # to a hundredth of a pixel
     body = re.sub(places, lambda place: re.sub(r"(\.\d\d)\d+", r"\1", place[0]), body)
-    least, width, most = (f"{high * _width(body):.0f}px" for high in (LEGIBLE, theme.TEXT, LARGE))
-    width = f"max({width}, min(100%, {most}))" if grows else width
+    least, width = (f"{high * _width(body):.0f}px" for high in (LEGIBLE, theme.TEXT))
     wide = f"width:{width};min-width:{least};"
     kind, darkening = f' class="{layout}"' if layout else "", ""
     if "<image" in body:  # pixels have no variables: on a dark page they pass through a filter
@@ -130,15 +128,11 @@ def data_script(data: Mapping) -> str:
     return f'<script type="application/json">{safe}</script>'
 
 
-def scripts(*names: str) -> str:
-    """Scripts and styles that an output brings with it, so that it works wherever it is shown.
+def script(name: str) -> str:
+    """Script that an output brings with it, so that it works wherever it is shown.
 
-    Empty while the book is built: there the page itself loads each of them once.
+    Empty while the book is built: there the page itself loads it once.
     """
     if os.environ.get(files.IN_BOOK):
         return ""
-    elements = []
-    for name in names:
-        tag = "style" if name.endswith(".css") else "script"
-        elements.append(f"<{tag}>{SCRIPTS.joinpath(name).read_text(encoding='utf-8')}</{tag}>")
-    return "".join(elements)
+    return f"<script>{SCRIPTS.joinpath(name).read_text(encoding='utf-8')}</script>"

@@ -3,7 +3,7 @@
 import dataclasses
 import io
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -107,18 +107,4 @@ def pixels(values: Float[np.ndarray, "y x 3"]) -> bytes:
     """PNG picture with one pixel for each red, green and blue, from 0 to 1."""
     buffer = io.BytesIO()
     imsave(buffer, values, format="png", metadata={"Software": None})
-    return buffer.getvalue()
-
-
-def text_picture(pieces: Sequence[str], *, across: bool = True, width: int = 80) -> bytes:
-    """PNG picture of pieces of text.
-
-    With `across` they fill lines of at most `width` characters; else each has a line of its own.
-    """
-    text = textwrap.fill("  ".join(pieces), width) if across else "\n".join(pieces)
-    with style.context(STYLE):
-        figure = MplFigure(figsize=(0.1, 0.1))
-        figure.text(0, 0, text, family="monospace", fontsize=8)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", bbox_inches="tight", metadata={"Software": None})
     return buffer.getvalue()

@@ -1,7 +1,7 @@
-"""Placement of names in plots: in a legend, at the ends of lines, above vertical lines."""
+"""Placement of names in plots: in a legend, at the ends of lines, above vertical lines, beside points."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from transformer_circuits.figures.theme import ROLES
@@ -73,6 +73,43 @@ def apart(places: Sequence[float], sizes: Sequence[float], low: float, high: flo
         moved[i] = min(moved[i], high - sizes[i] / 2)
         high = moved[i] - sizes[i] / 2
     return moved
+
+
+def beside(axes: Any, points: Sequence[tuple[str, float, float]], written: Collection[str]) -> None:
+    """Write the names of some points (name, x, y) beside them.
+
+    Each stands on the side and at the height nearest to its point where it covers no other name and
+    no point. Call it last: the scale must be the final one.
+    """
+    if not written:
+        return
+    axes.figure.draw_without_rendering()
+    points_per_pixel = 72 / axes.figure.dpi
+    from_corner = axes.transData.transform([place for _, *place in points]) - axes.bbox.p0
+    places = (from_corner * points_per_pixel).tolist()
+    wide, high = (axes.bbox.size * points_per_pixel).tolist()
+    shifts = sorted(range(-60, 61, 2), key=abs)
+    taken: list[tuple[float, float, float]] = []  # beginning, end and middle line of a name
+    for (name, *place), (x, y) in sorted(zip(points, places, strict=True), key=lambda p: -p[0][2]):
+        if name not in written:
+            continue
+        long = _LETTER * len(name)
+        starts = {"left": x + 6, "right": x - 6 - long}  # by the end of the text that is held there
+
+        def lies_free(start: float, line: float, long=long) -> bool:
+            end, half = start + long, LINE / 2
+            inside = start >= 0 and end <= wide and half <= line <= high - half
+            on_name = any(abs(line - at) < LINE and start < b and a < end for a, b, at in taken)
+            on_point = any(start - 4 < a < end + 4 and abs(line - b) < 8 for a, b in places)
+            return inside and not on_name and not on_point
+
+        near = ((side, dy) for dy in shifts for side in starts if lies_free(starts[side], y + dy))
+        side, dy = next(near, ("left" if x < wide / 2 else "right", 0))
+        taken.append((starts[side], starts[side] + long, y + dy))
+        axes.annotate(
+            name, place, xytext=(6 if side == "left" else -6, dy), textcoords="offset points",
+            ha=side, va="center",
+        )  # fmt: skip
 
 
 def grow(axes: Any, height: float) -> None:

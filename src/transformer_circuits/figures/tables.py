@@ -72,7 +72,7 @@ class Tokens:
 
 
 Cell = str | Link | Picture | Tokens
-Look = Literal["table", "folded", "lines", "cards"]
+Look = Literal["table", "folded", "lines"]
 BarsOf = Literal["any size", "score", "share", "probability"] | int
 LEAST = {"score": -1, "share": 0, "probability": 0}
 """Least value of each kind of bar that goes up to 1."""
@@ -122,7 +122,7 @@ class Table:
     """Kind of bar of each column that shows these parts as bars."""
     look: Look = "table"
     """`folded`: a table below its caption, which opens it; `lines`: each row is a line, of its
-    first cell and its last, that opens; `cards`: each is a card.
+    first cell and its last, that opens.
     """
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
@@ -137,8 +137,8 @@ class Table:
     @property
     def as_html(self) -> str:
         """Table as HTML."""
-        if self.look in ("lines", "cards"):
-            return self._as_list
+        if self.look == "lines":
+            return self._as_lines
         shares = self.shares or ((None,) * len(self.columns),) * len(self.rows)
         _names, *columns = zip(*self.rows, strict=True)  # what a row is called is not aligned
         numbers = [False, *(all(map(_is_number, column)) for column in columns)]
@@ -167,27 +167,23 @@ class Table:
         return f'{box}<table class="findings">{caption}{body}</table></div>'
 
     @property
-    def _as_list(self) -> str:
-        """HTML of its rows as lines that open, or as cards."""
+    def _as_lines(self) -> str:
+        """HTML of its rows as lines that open."""
         items = "".join(map(self._item, self.rows))
         title = html.escape(self.record.title)
         return (
-            f'<div class="findings-{self.look}" role="group" aria-label="{title}">'
+            f'<div class="findings-lines" role="group" aria-label="{title}">'
             f'<div class="of-all">{title}</div>{items}</div>'
         )
 
     def _item(self, row: Sequence[Cell]) -> str:
-        """HTML of a row: its title and its cells. In a line the title is no link: pressing it opens
-        the line.
-        """
+        """HTML of a row: its title, which opens its cells and so is no link, and its last cell."""
         title, name = row[0], html.escape(str(row[0]))
         cells = "".join(
             f"<dt>{html.escape(column)}</dt><dd>{_html(cell)}</dd>"
             for column, cell in zip(self.columns[1:], row[1:], strict=True)
         )
         cells = cells and f"<dl>{cells}</dl>"
-        if self.look == "cards":
-            return f"<article><h4>{_html(title)}</h4>{cells}</article>"
         if isinstance(title, Link):
             cells += f'<p><a href="{html.escape(title.href)}">How this was decided: {name}</a></p>'
         last = html.escape(str(row[-1])) if len(row) > 1 else ""

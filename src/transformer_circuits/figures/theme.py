@@ -168,16 +168,15 @@ def darkening() -> str:
     return " ".join([*rows, "0 0 0 1 0"])
 
 
-def themed(text: str, *, signs: bool = False) -> str:
-    """SVG or JSON text in which each light colour `#rrggbb` of `ROLES` is `var(--role,#rrggbb)`.
+def themed(text: str) -> str:
+    """SVG text in which each light colour `#rrggbb` of `ROLES` and `SIGNS` is `var(--role,#rrggbb)`.
 
     The page's theme sets the variables; a file by itself sets none, and shows the light colour.
-    `signs`: also colours of `SIGNS`, for charts in which no white words stand on them.
 
     >>> themed("stroke: #1c2430")
     'stroke: var(--ink,#1c2430)'
     """
-    role_of_colour = {role.light: name for name, role in (ROLES | (SIGNS if signs else {})).items()}
+    role_of_colour = {role.light: name for name, role in (ROLES | SIGNS).items()}
 
     def variable(colour: re.Match) -> str:
         name = role_of_colour.get(colour[0].lower())

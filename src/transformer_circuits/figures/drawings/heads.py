@@ -1,12 +1,12 @@
-"""Drawings of heads as writers on one channel, and of one head as two circuits."""
+"""Drawing of one head as two circuits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.drawings.text_width import cut, plain, width
-from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, Name, Px
-from transformer_circuits.figures.values import Number, Numbers, array, number, percent
+from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, Px
+from transformer_circuits.figures.values import Numbers, array, percent
 
 _ROW = 26.0
 """Distance from one token to the next, in pixels."""
@@ -14,68 +14,6 @@ _FAINT = 0.05
 """Attention below which a token is drawn pale, and without its number. [probability]"""
 _THICKEST = 3.5
 """Width of the arrow to the token that is raised most. [pixels]"""
-
-
-def channel(
-    token: str, lengths: Mapping[str, Number], title: str, *, called: Mapping[str, str]
-) -> page.Drawing:
-    """Drawing of the residual stream at one token as a channel, with its writers and their vectors' lengths.
-
-    `lengths`: of the vectors that the embedding and then each head ("0.2") write there, by the
-    writer's name. `called`: names for some heads.
-    """
-    written = {name: number(length) for name, length in lengths.items()}
-    listed = ", ".join(f"{name} {length:.1f}" for name, length in written.items())
-    alt = (
-        f'At the token "{token}" the embedding begins the channel; the heads of each layer read it, '
-        f"and each adds a vector. Their lengths: {listed}. In the end the unembedding reads the sum."
-    )
-    return page.twice(
-        lambda room: _channel(room, token, written, called),
-        title,
-        alt,
-        numbers={"length": [*written.values()]},
-        words={"writers": [*written]},
-    )
-
-
-def _channel(room: Px, token: str, lengths: Mapping[str, float], called) -> Canvas:
-    canvas, wide = Canvas(room), room > TALL
-    x, left, bars = (60.0, 150.0, 290.0) if wide else (36.0, 76.0, 178.0)
-    scale = (room - bars - 50) / max(lengths.values())
-
-    def writes(y: Px, name: str, start: Px, role: Name) -> None:
-        """Draw one writer's name, its vector's length, and its arrow to the channel."""
-        canvas.line([(start, y), (x + 6, y)], role, thick=1.25)
-        words = f"{name} {called[name]}" if name in called else name
-        canvas.text(start + 8, y, words, size=SMALL, bold=name in called)
-        canvas.bar(bars, y - 5, scale * lengths[name], 10, role)
-        canvas.text(bars + scale * lengths[name] + 6, y, f"{lengths[name]:.1f}", size=SMALL)
-
-    canvas.token(x - 30, 2, 60, 26, cut(plain(token), 56), role="ink")
-    canvas.text(bars, 15, "length written", size=SMALL, role="muted")
-    first, *heads = lengths
-    writes(48, first, left, "direct")
-    y = 82.0
-    for layer, role in enumerate(LAYERS):
-        here = [name for name in heads if name.startswith(f"{layer}.")]
-        canvas.line([(left, y - 8), (left, y + 24 + 22 * len(here))], role, arrow=False)
-        canvas.line([(x + 6, y), (left - 1, y)], role, thick=1.25)
-        canvas.text(
-            left + 8,
-            y,
-            f"Layer {layer}: reads here and before",
-            size=SMALL,
-            role="muted",
-        )
-        for k, name in enumerate(here):
-            writes(y + 24 + 22 * k, name, left, role)
-        y += 24 + 22 * len(here) + 20
-    canvas.line([(x, 30), (x, y - 10)], "direct", arrow=False, thick=8)
-    canvas.text(x, y + 4, "W_U", anchor="middle", bold=True)
-    words = "reads the sum of it all: the logits"
-    canvas.text(x + 26, y + 4, words, size=SMALL, role="muted")
-    return canvas
 
 
 def two_circuits(

@@ -1,17 +1,84 @@
-"""Views of a text: its attention patterns, and a value for every token."""
+"""Views of a text: its attention patterns, for pointer, keyboard and touch, and a value for every token.
 
-from collections.abc import Collection, Mapping, Sequence
+As in `plots`: arrays and labels, never a model. Patterns are an HTML output that holds its data and
+works in the built book and in a notebook, without a network, by `scripts/attention.js`; where scripts
+do not run it is a picture.
+"""
+
+import base64
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 from jaxtyping import Float
 
-from transformer_circuits.figures import html, matplotlib_figure, tables, theme
-from transformer_circuits.figures.values import Numbers, array
-from transformer_circuits.figures.views.view import View, packed
+from transformer_circuits.figures import html, matplotlib_figure, theme
+from transformer_circuits.figures.values import Numbers, array, written
 from transformer_circuits.record import PNG, Record
 
+STRONGEST = 45
+"""Share of colour behind the token with the largest value, on which its words still stand out. [%]"""
+MOST_BYTES = 1_000_000
+"""Most bytes of HTML in a view; more would make its page slow."""
 TILE = 64
 """Longest side of one head in the picture that is shown without scripts. [pixels]"""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text that Jupyter shows under its title, each of its tokens with a colour and a tip."""
+
+    parts: Sequence[str]
+    """HTML of each token."""
+    record: Record
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        style = "font-family:var(--type-tokens,monospace);line-height:1.9;overflow-wrap:anywhere"
+        body = f'<div style="{style}">{" ".join(self.parts)}</div>'
+        shown = {"text/html": html.captioned(self.record.title, body)}
+        return shown | {"text/plain": f"[text: {self.record.title}]"}, self.record.metadata
+
+
+@dataclass(frozen=True)
+class View:
+    """Attention patterns over a text, for pointer, keyboard and touch. Jupyter shows it as HTML, as a PNG picture, or as its `label`.
+
+    Raises:
+        ValueError: if its HTML would be larger than `MOST_BYTES`.
+    """
+
+    data: Mapping
+    """Data for the script, besides the title."""
+    record: Record
+    """Record, whose title tells the content in words."""
+    png: bytes
+    """Picture for programs that show no HTML."""
+    without_scripts: str
+    """HTML before the script runs."""
+
+    def __post_init__(self):
+        size = len(self._body().encode())
+        if size > MOST_BYTES:
+            raise ValueError(
+                f"the view takes {size} bytes but the most is {MOST_BYTES}: "
+                "show fewer tokens or heads"
+            )
+
+    def _body(self) -> str:
+        label = self.record.title
+        data = html.data_script({"label": label, **self.data})
+        body = f'<div class="circuit-view">{self.without_scripts}{data}</div>'
+        return html.captioned(label, body)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        shown = {
+            "text/html": self._body() + html.script("attention.js"),
+            PNG: base64.b64encode(self.png).decode(),
+            "text/plain": f"[view: {self.record.title}]",
+        }
+        return shown, self.record.metadata
 
 
 def attention(
@@ -59,7 +126,7 @@ def attention(
     picture = html.image(png, "image/png", label, "width:100%;image-rendering:pixelated")
     words = {"tokens": tokens, "heads": names}
     record = Record("figure", label, numbers=numbers, words=words, picture=PNG)
-    return View("attention", data, record, png, picture)
+    return View(data, record, png, picture)
 
 
 def checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
@@ -87,7 +154,7 @@ def checked(patterns: np.ndarray, n: int) -> Float[np.ndarray, "head n n"]:
 def triangles(patterns: Float[np.ndarray, "head n n"]) -> str:
     """Patterns as scripts unpack them: rows up to the diagonal, a byte an entry, zlib, base64."""
     levels = np.round(patterns[:, *np.tril_indices(patterns.shape[1])] * 255).astype(np.uint8)
-    return packed(levels)
+    return base64.b64encode(zlib.compress(levels.tobytes(), 9)).decode()
 
 
 def _names(shape: tuple[int, ...]) -> list[str]:
@@ -120,46 +187,31 @@ def _montage(
 
 
 def tokens(
-    tokens: Sequence[str],
-    values: Numbers | Mapping[str, Numbers],
-    *,
-    unit: str,
-    label: str,
-    differences: Collection[str] = (),
-    first: str | None = None,
-) -> View:
-    """View of a text in which every token is coloured by its value.
+    tokens: Sequence[str], values: Mapping[str, Numbers], *, shown: str, unit: str, label: str
+) -> Text:
+    """Text in which every token is coloured by its value in the row that is `shown`.
 
-    Above 0 is red and below it blue, stronger with the distance from 0; NaN (the loss of a first
-    token, say) stays blank. `unit`: of the values; `label`: the content of the view, in words.
-    `values` may be several named rows, of which the reader chooses one; `first` is the one shown at
-    first. All rows share one scale, so that a colour is the same value in each; those named in
-    `differences` share another one, symmetric about 0.
+    Above 0 is red and below it teal, stronger with the distance from 0; NaN (the loss of a first
+    token, say) stays blank. `values`: by the name of a row; a token's tip has those of all.
+    `unit`: of the values; `label`: the content of the text, in words.
 
     Raises:
-        ValueError: if there are no values, a row does not have one per token, a value is infinite,
-            or `differences` or `first` name no row.
+        ValueError: if a row does not have one value per token, or no row is called `shown`.
     """
-    named = dict(values) if isinstance(values, Mapping) else {"value": values}
-    if not named or not len(tokens):
-        raise ValueError(f"{len(tokens)} tokens and {len(named)} rows of values given")
-    numbers = {name: array(row) for name, row in named.items()}
-    rows = {}
-    for name, row in numbers.items():
-        if row.shape != (len(tokens),):
-            raise ValueError(f"{name} has shape {row.shape} but there are {len(tokens)} tokens")
-        rows[name] = [None if np.isnan(v) else float(f"{v:.4g}") for v in row]
-    first = next(iter(rows)) if first is None else first
-    if unknown := {first, *differences} - set(rows):
-        raise ValueError(f"{sorted(unknown)} are asked for but the values are {list(rows)}")
-    data = {"tokens": list(tokens), "values": rows, "unit": unit, "first": first}
-    data["differences"], row = list(differences), rows[first]
-    shown = [{"token": t, f"{first} [{unit}]": v} for t, v in zip(tokens, row, strict=True)]
-    png = matplotlib_figure.text_picture(
-        [f"{t} {'' if v is None else f'{v:.2f}'}" for t, v in zip(tokens, row, strict=True)]
+    rows = {name: array(row) for name, row in values.items()}
+    if shown not in rows or any(row.shape != (len(tokens),) for row in rows.values()):
+        has = {name: row.shape for name, row in rows.items()}
+        raise ValueError(f"{shown} of {len(tokens)} tokens is to be shown, but there are {has}")
+    parts, most = [], np.nanmax(np.abs(rows[shown]))
+    for k, token in enumerate(tokens):
+        tip = ", ".join(f"{name} {written(row[k], '.2f')}" for name, row in rows.items())
+        value = np.nan_to_num(rows[shown][k])
+        colour = (theme.LESS if value < 0 else theme.MORE).light
+        look = f"background:color-mix(in srgb,{colour} {STRONGEST * abs(value) / most:.0f}%,transparent)"
+        parts.append(f'<span title="{escape(tip)} {unit}" style="{look}">{escape(token)}</span>')
+    return Text(
+        parts,
+        Record(
+            "figure", label, numbers=rows, units=dict.fromkeys(rows, unit), words={"tokens": tokens}
+        ),
     )
-    table = tables.table(shown, caption="Token by token").as_html
-    units = dict.fromkeys(numbers, unit)
-    words = {"tokens": tokens}
-    record = Record("figure", label, numbers=numbers, units=units, words=words, picture=PNG)
-    return View("tokens", data, record, png, table)

@@ -1,19 +1,15 @@
-"""Slides, made of the pages that `make book` read; and the Chromium in which pages are tested."""
+"""Slides, made of the pages that `make book` read."""
 
 import shutil
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from transformer_circuits import files
 
-SLIDES = "seminar/slides"
-PATIENCE = 300_000
-"""Most milliseconds of one action in a browser: ten times the usual, for a machine that is busy."""
+PAGE = "seminar/slides"
 
 
-def slides(source: Path, build: Path) -> Path:
+def write(source: Path, build: Path) -> Path:
     """Write the page of slides for reveal.js; returns the folder `slides`, which goes into the book.
 
     `source`, `build`: the folder with the pages, and the one in which Jupyter Book built `html`.
@@ -39,7 +35,7 @@ def slides(source: Path, build: Path) -> Path:
             "html_domain_indices": False,  # one page has no index of modules
         },
         doctreedir=build / ".doctrees",
-        filenames=[str(source / f"{SLIDES}.md")],
+        filenames=[str(source / f"{PAGE}.md")],
         builder="revealjs",
         warningiserror=True,
         keep_going=True,
@@ -51,26 +47,3 @@ def slides(source: Path, build: Path) -> Path:
     shutil.rmtree(written / "chapters")
     (written / "index.html").unlink(missing_ok=True)
     return written
-
-
-def chromium() -> str | None:
-    """Path of the Chromium of this machine, if there is one."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return next(filter(None, map(shutil.which, names)), None)
-
-
-@contextmanager
-def opened(path: str) -> Iterator:
-    """Chromium without a window, whose pages have `PATIENCE`; closed at the end.
-
-    `path`: that from `chromium`.
-    """
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox"], timeout=PATIENCE
-        )
-        browser.on("context", lambda context: context.set_default_timeout(PATIENCE))
-        yield browser
-        browser.close()
