@@ -258,7 +258,7 @@ def barriers(page, context=None, known=(), only=()) -> list[tuple[str, str, str]
 
 
 def ready(page) -> None:
-    """Wait until what moves is drawn."""
+    """Wait until what moves is drawn, in the faces that it is to have."""
     for waiting in (
         ".hover-chart:not([data-drawn])",
         ".the-stage .moving:not(.the-stage[data-ready] *)",
@@ -267,6 +267,7 @@ def ready(page) -> None:
         "[data-awaits]:not([data-awaits='0'])",
     ):
         page.wait_for_selector(waiting, state="detached")
+    painted(page)
 
 
 @pytest.fixture(scope="session")
@@ -296,10 +297,14 @@ def opened(reader, request):
 
 
 def painted(page) -> None:
-    """Wait until a change is laid out and drawn, and what follows that in the next frames as well."""
-    page.evaluate(
-        "async () => { for (let n = 0; n < 3; n++) await new Promise(requestAnimationFrame); }"
-    )
+    """Wait until a change is laid out and drawn, and what follows that in the next frames as well.
+
+    Words of a face that the change is the first to ask for are of another size until it has come.
+    """
+    page.evaluate("""async () => {
+        for (let n = 0; n < 3; n++) await new Promise(requestAnimationFrame);
+        await document.fonts.ready;
+    }""")
 
 
 def resized(page, width, height=844) -> None:
@@ -322,8 +327,8 @@ def at_every_width(page, widths, **media) -> Iterator[int]:
         resized(page, width)
         arrived(page)  # side bars glide to their new places
         yield width
-    page.set_viewport_size(size)
     page.emulate_media(media="screen", color_scheme="light")
+    resized(page, **size)  # and what printing made light has its own theme again
 
 
 SITE = "http://book.test"

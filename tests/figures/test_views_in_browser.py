@@ -11,7 +11,7 @@ import altair
 import numpy as np
 import pytest
 import torch
-from conftest import barriers, chart_page, view_page
+from conftest import barriers, chart_page, painted, view_page
 from playwright.sync_api import expect
 
 from transformer_circuits.figures import charts, vega, views
@@ -48,6 +48,7 @@ def test_pointing_says_what_is_looked_at_and_moves_no_head(attention):
     before = [head.bounding_box() for head in heads.all()]
     attention.mouse.move(before[1]["x"] + 20, before[1]["y"] + 20)
     expect(picture).to_have_attribute("aria-label", re.compile("head 0.1"))
+    painted(attention)
     assert [head.bounding_box() for head in heads.all()] == before
 
 
@@ -177,6 +178,7 @@ def test_values_are_said_and_one_colour_is_one_value_whichever_row_is_shown(save
     colours = []
     for name in ("one", "two"):
         page.get_by_role("radio", name=name).check()
+        painted(page)
         expect(scale).to_have_text("08.00 nats")
         colours.append(token.nth(4).evaluate("(button) => button.style.background"))
     assert colours[0] == colours[1]

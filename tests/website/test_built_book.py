@@ -128,7 +128,6 @@ def widths(opened):
     It is the story; on a phone and where it is narrowest and widest, its code is shown for a moment.
     """
     found, of_its_kind = {}, opened.name in KINDS
-    opened.evaluate("document.fonts.ready.then(() => true)")  # else a title may wrap later
     for width in at_every_width(opened, WIDTHS if of_its_kind else (PHONE, DESK)):
         at = found[width] = {
             "needs": opened.evaluate(NEEDS),

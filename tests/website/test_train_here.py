@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from conftest import painted
+from conftest import painted, resized
 from einops import einsum
 from playwright.sync_api import expect
 
@@ -233,6 +233,7 @@ def step(page):
 @pytest.mark.browser
 def test_it_trains_pauses_and_starts_again_by_the_keyboard(page):
     expect(page.locator(".train-status")).to_contain_text("Ready. Step 0")
+    page.evaluate("Circuits.train.state.end = 1e6")  # else it may end before it is paused
     page.get_by_role("button", name="Train", exact=True).focus()
     page.keyboard.press("Enter")
     page.wait_for_function("document.querySelector('[data-train-here]').dataset.step >= 10")
@@ -275,7 +276,7 @@ def test_who_expects_the_second_layer_to_need_the_first_is_not_told_otherwise(pa
 
 @pytest.mark.browser
 def test_button_curves_and_pictures_are_in_one_view_and_say_what_they_show(page):
-    page.set_viewport_size({"width": 1440, "height": 900})
+    resized(page, 1440, 900)
     page.get_by_role("button", name="Train", exact=True).click()
     page.wait_for_function("document.querySelector('[data-train-here]').dataset.step >= 20")
     page.wait_for_function(IN_VIEW, arg=900)
