@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits.figures import charts, explorers, html, placement, theme
+from transformer_circuits.figures import charts, explorers, html, theme
 from transformer_circuits.figures.values import written
 
 WORDS = {"title": "It falls", "alt": "A line that <falls>"}
@@ -45,21 +45,6 @@ def test_a_chart_is_a_still_picture_and_a_specification_the_same_each_time(make)
     assert shown["text/plain"] == "[chart: It falls. A line that <falls>]"
     assert shown["image/svg+xml"] == chart.svg
     assert "<figcaption" in shown["text/html"] and "It falls" not in chart.svg
-
-
-def test_chosen_names_stand_beside_their_points_and_none_on_another():
-    points = [(0.0, 0.0), (0.5, 0.5), (0.99, 0.99), (0.99, 0.985), (0.95, 0.99)]
-    xs, ys = zip(*points, strict=True)
-    words = {"labels": "pqrst", "written": "prst", "x": "a", "y": "b", **WORDS}
-    chart = charts.scatter(xs, ys, **words)
-    assert sorted(re.findall(r">([pqrst])</text>", chart.svg)) == ["p", "r", "s", "t"]
-    named = {row["name"]: row for row in values(chart) if "dy" in row}
-    assert named["p"]["align"] == "left"
-    sides = {k: named[k]["align"] for k in "rst"}
-    for a, b in ("rs", "rt", "st"):  # the plane is 260 high
-        heights = [-named[k]["y"] * 235 + named[k]["dy"] for k in (a, b)]
-        apart = abs(named[a]["x"] - named[b]["x"]) * 230 > 7  # a letter
-        assert sides[a] != sides[b] or abs(heights[0] - heights[1]) >= placement.LINE - 1 or apart
 
 
 def test_points_have_the_colours_of_their_names_and_both_axes_one_scale_with_what_they_beat():

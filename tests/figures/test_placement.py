@@ -1,13 +1,11 @@
-"""Names in plots are shown as they are written, and apart; `test_built_book` asks it of every figure."""
+"""Names in plots are shown as they are written; `test_built_book` asks of every figure whether they are apart."""
 
 import re
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 
-from transformer_circuits.figures import matplotlib_figure, placement, plots
+from transformer_circuits.figures import matplotlib_figure, plots
 
 SQUARE = {"rows": "o", "cols": "s", "unit": "u"}
 WORDS = {"title": "It falls", "alt": "A curve that falls"}
@@ -29,21 +27,3 @@ def test_every_name_is_shown_as_it_is_written(name):
         assert written.count(name.replace("&", "&amp;").replace("<", "&lt;")) == times
     png = matplotlib_figure.text_picture(["$\\foo$"])
     assert png.startswith(b"\x89PNG") and png != matplotlib_figure.text_picture([r"\$\foo\$"])
-
-
-def test_places_move_no_further_than_they_must():
-    assert placement.apart([5.0, 1.0], [1.0] * 2, 0.0, 9.0) == [5.0, 1.0]
-    assert placement.apart([5.0, 5.5, 5.0], [1.0] * 3, 0.0, 9.0) == [5.0, 7.0, 6.0]
-    assert placement.apart([9.0, 9.0, 0.0], [1.0] * 3, 0.0, 9.0) == [7.5, 8.5, 0.5]
-    assert placement.apart([4.0, 4.0], [1.0, 3.0], 0.0, 9.0) == [4.0, 6.0]
-
-
-def test_a_long_name_beside_the_axes_is_broken_where_the_figure_is_narrow():
-    for wide, lines in ((6.6, 1), (3.6, 2)):
-        axes = Figure(figsize=(wide, 3), layout="constrained").subplots()
-        placement.ends(axes, {"two back given": 0.5, "near it": 0.5})
-        long, near = axes.texts
-        axes.figure.draw_without_rendering()
-        assert long.get_text().count("\n") + 1 == lines
-        below, above = (Text.get_window_extent(name) for name in (long, near))  # without its leader
-        assert below.y1 <= above.y0
