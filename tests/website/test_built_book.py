@@ -65,8 +65,6 @@ NEEDS = "document.documentElement.scrollWidth"
 PANELS = """() => [...document.querySelectorAll(".text_html:not(:has(img, table.dataframe))")]
     .filter((each) => getComputedStyle(each).backgroundColor !== "rgba(0, 0, 0, 0)")
     .map((each) => each.textContent.trim().slice(0, 80))"""
-KNOWN = set()
-"""Kinds of words of which a page before has been asked whether their contrast is enough."""
 STRAYED = """() => [...document.querySelectorAll("article section > .margin")]
     .filter((note) => note.getBoundingClientRect().top
         >= note.parentElement.getBoundingClientRect().bottom).map((note) => note.textContent)"""
@@ -163,7 +161,7 @@ def in_the_dark(opened):
     painted(opened)
     found = {
         "panels": opened.evaluate(PANELS),
-        "barriers": barriers(opened, known=KNOWN, only=["color-contrast", "link-in-text-block"]),
+        "barriers": barriers(opened, only=["color-contrast", "link-in-text-block"]),
     }
     opened.evaluate("document.documentElement.dataset.theme = 'light'")
     opened.emulate_media(color_scheme="light")
@@ -242,10 +240,9 @@ def test_a_page_is_light(opened):
 
 @one_of_each_kind
 def test_no_barrier_that_axe_finds(opened, in_the_dark):
-    """Of words, contrast is asked where a page has a colour, ground or class that none before it has."""
     read(opened, "code")
     opened.wait_for_function(REACHED)
-    found = barriers(opened, known=KNOWN)
+    found = barriers(opened)
     read(opened, "story")
     assert found == [] and in_the_dark["barriers"] == []
     assert in_the_dark["panels"] == [], "a light one, behind words in the dark"
