@@ -1,5 +1,4 @@
 import base64
-import io
 import json
 import re
 import zlib
@@ -7,11 +6,9 @@ import zlib
 import numpy as np
 import pytest
 import torch
-from matplotlib.colors import to_rgb
-from matplotlib.image import imread
 
 from transformer_circuits import files
-from transformer_circuits.figures import theme, views
+from transformer_circuits.figures import views
 
 WORDS = {"label": "A small <view>"}
 TOKENS = ["<begin>", "␣a", "␣b"]
@@ -68,15 +65,6 @@ def test_circuits_carry_the_largest_entries_by_weight(generator):
         assert found == [names[k] for k in torch.cat([looks, raised, lowered])]
         values = attention[looks, source] * 1000
         assert np.abs(of_source[:6, 1] - values.numpy()).max() <= 0.51
-
-
-def test_without_scripts_patterns_have_the_colours_of_their_layers():
-    view = views.attention(["a"], np.ones((2, 1, 1, 1)), **WORDS)  # heads 0.0 and 1.0
-    picture = imread(io.BytesIO(view.png))[..., :3]
-    assert picture.shape == (6, 3, 3)
-    for row, name in zip((0, 3), theme.LAYERS, strict=True):
-        assert picture[row, 0] == pytest.approx(to_rgb(theme.ROLES[name].light), abs=1 / 255)
-    assert picture[5, 2].tolist() == [1, 1, 1]
 
 
 def test_a_view_is_html_a_picture_and_words_the_same_each_time(in_a_notebook, monkeypatch):

@@ -2,12 +2,10 @@
 
 import copy
 import json
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from tools import __main__ as cli
 from tools import controls, manifest, reproduction
@@ -19,7 +17,6 @@ from transformer_circuits.record import Record
 from transformer_circuits.text import corpus
 
 ROOT = Path(__file__).parents[2]
-CODECHECK = (ROOT / "codecheck.yml").read_text(encoding="utf-8")
 ESTIMATE = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 12}
 
 
@@ -234,18 +231,3 @@ def test_committed_verdicts_are_the_scorecards():
     for claim in catalogue.claims().values():
         verdict = scorecard.verdict(claim, found.get(claim.id))
         assert committed[claim.id]["verdict"] == verdict, claim.id
-
-
-def test_codecheck_says_what_reproduce_makes_and_who_made_which_version():
-    said = yaml.safe_load(CODECHECK)
-    assert [entry["file"] for entry in said["manifest"]] == [manifest.REPRODUCED]
-    for name in re.findall(r"results/[\w.]+\w", CODECHECK):
-        assert (ROOT / name).is_file(), name
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    version = files.read_toml(ROOT / "pyproject.toml")["project"]["version"]
-    assert str(citation["version"]) == version
-    assert [one["name"] for one in said["paper"]["authors"]] == [
-        a["name"] for a in citation["authors"]
-    ]
-    reference = said["paper"]["reference"]
-    assert reference.startswith("https:") or f"version {version}" in reference

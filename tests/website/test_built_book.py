@@ -83,32 +83,6 @@ def test_what_a_cell_shows_leaves_a_record():
             assert record.of(output) or "text/html" not in output.get("data", {}), chapter
 
 
-CROWDED = """() => {
-    const bar = [...document.querySelectorAll(
-        ".bd-header-article :is(.way > *, .reading, button, .dropdown)")];
-    const shown = bar.filter((part) => part.getClientRects().length && !part.closest(".dropdown *"));
-    const boxes = shown.filter((part) => !part.closest(".reading *"))
-        .map((part) => part.getBoundingClientRect()).sort((a, b) => a.left - b.left);
-    const lie = boxes.filter((box, k) => box.right > innerWidth || (k && box.left < boxes[k - 1].right - 1));
-    const under = document.querySelector(".bd-header-article").getBoundingClientRect().bottom
-        > document.querySelector("article h1")?.getBoundingClientRect().top;
-    const onTitle = [...document.querySelectorAll(".code-mark")].filter((mark) => {
-        const words = document.createRange(), { left, top, bottom } = mark.getBoundingClientRect();
-        words.selectNode(mark.parentElement.firstChild);
-        return [...words.getClientRects()].some((box) => box.top < bottom && box.bottom > top && box.right > left + 1);
-    });
-    const onMark = [...document.querySelectorAll(".code-mark + .headerlink")].filter((link) => {
-        const mark = link.previousElementSibling.getBoundingClientRect();
-        const { width, left, right, top, bottom } = link.getBoundingClientRect();
-        const on = left < mark.right && right > mark.left && top < mark.bottom && bottom > mark.top;
-        return width && mark.width && (on || right > innerWidth);
-    });
-    return lie.length + onTitle.length + onMark.length + under;
-}"""
-"""How much in the bar lies on something else or beyond the page; how many marks lie on a title's words, and
-how many signs of a link on a mark."""
-
-
 FIGURES = """() => [
     ...[...document.querySelectorAll("article img:not([hidden], [alt=''])")].map(
         (img) => [img.alt, img.complete && img.naturalWidth > 0]),
@@ -130,7 +104,6 @@ def widths(opened):
         at = found[width] = {
             "needs": opened.evaluate(NEEDS),
             "strayed": opened.evaluate(STRAYED),
-            "crowded": opened.evaluate(CROWDED),
             "boxes": opened.eval_on_selector_all(
                 BOXES, "all => all.map((box) => parseFloat(getComputedStyle(box).fontSize))"
             ),
@@ -175,7 +148,6 @@ def test_no_page_scrolls_sideways_and_no_formula_is_cut_off(widths):
         if width in WIDTHS:
             assert max(at["needs"], at.get("with code", 0)) <= width
             assert at["strayed"] == [], width
-            assert not at["crowded"], width
         end = "pushed" if width in WIDTHS and width < 1200 else "beyond"
         for formula in at["formulas"]:
             assert formula["before"] >= 0 and formula[end] <= 0, (width, formula)
