@@ -141,17 +141,6 @@ def test_a_chapter_that_fails_keeps_its_last_copy_and_stops_the_scorecard(checko
     assert notebooks.executed_path("a").read_text() == before
 
 
-def test_what_is_left_goes_by_the_seconds_of_the_results_and_the_pace_so_far(checkout):
-    root = checkout("a", "1")
-    (root / "results").mkdir()
-    (root / "results" / "manifest.json").write_text('{"chapters": {"a": {"seconds": 240.0}}}')
-    expected = notebooks._expected(["a", "new"])
-    assert expected == {"a": 240.0, "new": 60.0}
-    assert notebooks._left(expected, {}, 2) == "about 3 min left"
-    assert notebooks._left(expected, {"a": 480.0}, 1) == "about 2 min left", "half as fast"
-    assert notebooks._left(expected, {"a": 0.0}, 1) == "about 1 min left", "it failed"
-
-
 CELL = "import os\nprint(os.environ['OMP_NUM_THREADS'], os.environ['TRANSFORMER_CIRCUITS_IN_BOOK'])"
 
 
