@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits.figures import charts, explorers, html, theme
+from transformer_circuits.figures import charts, explorers, html
 from transformer_circuits.figures.values import written
 
 WORDS = {"title": "It falls", "alt": "A line that <falls>"}
@@ -45,27 +45,6 @@ def test_a_chart_is_a_still_picture_and_a_specification_the_same_each_time(make)
     assert shown["text/plain"] == "[chart: It falls. A line that <falls>]"
     assert shown["image/svg+xml"] == chart.svg
     assert "<figcaption" in shown["text/html"] and "It falls" not in chart.svg
-
-
-def test_points_have_the_colours_of_their_names_and_both_axes_one_scale_with_what_they_beat():
-    named = {"labels": ["0.1", "1.2", "K 0.1 → 1.2"], "x": "a", "y": "b", **WORDS}
-    null = {"random": ([0.0, -1.0], [0.0, 0.5])}
-    beside = {"null": null, "places": {"chance": 3.0}}
-    chart = charts.scatter([1, 2, 2], [2, 5, 1], **named, **beside, one_scale=True)
-    kinds = {row["name"]: row["kind"] for row in values(chart) if "kind" in row}
-    assert kinds == {
-        "0.1": "first layer", "1.2": "second layer", "K 0.1 → 1.2": "into K", "random": "random",
-    }  # fmt: skip
-    scales = {scale["name"]: scale for scale in chart.spec["scales"]}
-    roles = ("first", "second", "key", "muted")
-    assert scales["color"]["range"] == [theme.themed(theme.ROLES[role].light) for role in roles]
-    assert scales["x"]["domain"] == scales["y"]["domain"] == pytest.approx([-1.36, 5.36])
-    assert chart.spec["usermeta"] == {"stretches": True, "square": True}
-    numbers = chart.record.numbers
-    assert numbers["chance"] == 3 and list(numbers["random, mean and sd: a"]) == [-0.5, 0.5]
-    apart = charts.scatter([1, 2, 2], [2, 5, 1], **named, **beside)
-    wide, high = (scale["domain"] for scale in apart.spec["scales"][:2])
-    assert wide[1] < 3.5 and high[1] > 5
 
 
 def test_eigenvalues_keep_their_angle_and_have_a_logarithmic_radius():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits.figures import forest_plot, tables, theme, views
+from transformer_circuits.figures import tables, theme, views
 from transformer_circuits.figures.status_matrix import StatusMatrix
 from transformer_circuits.figures.values import array
 
@@ -155,22 +155,6 @@ def test_tokens_have_their_chances_beside_them_and_as_bars():
     assert bars == [("95", theme.LIKELY.light), ("0", theme.LIKELY.light)]
     with pytest.raises(ValueError):
         page([["after", tables.Tokens(("a", "b"), (0.5,))]], columns=["", "next"])
-
-
-OURS = {"every seed": [(0.5, 0.4, 0.6), (1.0, 1.0, 1.0)]}
-ALL = OURS | {"a <control>": [(0.0, -0.1, 0.1)], "another": []}
-
-
-@pytest.mark.parametrize("side", ["above", "below"])
-def test_a_strip_is_as_wide_as_its_page_and_says_at_the_threshold_where_the_rule_holds(side):
-    """From -0.1 to 0.6 on what the edges leave of a hundred; the words stand where there is room."""
-    spans = {name: of[:1] or [None] for name, of in ALL.items()}
-    shown = forest_plot.strip({"": spans}, 0.2, side, measured="a < b", unit="%")
-    assert f'class="strip {side}" style="--at:43.2%"' in shown and "margin-left:43.2%" in shown
-    assert f"must be {side} 0.2" in shown and ("▸" in shown) == (side == "above")
-    assert re.findall(r'<circle cx="([\d.]+)%"', shown) == ["83.9", "16.1"]
-    assert "<caption>a &lt; b [%]</caption>" in shown and "a &lt;control&gt;" in shown
-    assert "margin-right:2.5%" in forest_plot.strip({"": spans}, 1.0, side, measured="a")
 
 
 def test_every_mark_of_a_status_has_a_symbol_a_name_and_leads_somewhere():

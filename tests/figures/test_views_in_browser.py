@@ -7,14 +7,13 @@ import dataclasses
 import html
 import re
 
-import altair
 import numpy as np
 import pytest
 import torch
 from conftest import barriers, chart_page, painted, view_page
 from playwright.sync_api import expect
 
-from transformer_circuits.figures import charts, vega, views
+from transformer_circuits.figures import charts, views
 
 pytestmark = pytest.mark.browser
 TOKENS = ["<begin>", "␣one", "␣two", "␣three", "␣two"]
@@ -197,38 +196,6 @@ def test_a_point_says_its_name_under_the_pointer_and_under_a_finger(drawn, phone
     phone.locator(point).nth(1).tap(force=True)
     phone.wait_for_selector("[data-clicked]")  # which is the last that comes of a tap
     expect(phone.locator(".hc-tip")).to_contain_text("name: 1.11")
-
-
-def test_panels_in_a_column_have_one_axis_at_their_foot(drawn, phone, tmp_path):
-    rows = [{"panel": panel, "x": x, "y": x} for panel in "abcd" for x in (1, 2)]
-    points = vega.chart(rows, 90, 60).mark_point().encode(altair.X("x:Q", title="width"), y="y:Q")
-    chart = vega.finish(points.facet("panel:N", columns=2), **SEEN, numbers={}, wraps=1)
-    expect(drawn(chart).locator(".hc-live text", has_text="width")).to_have_count(2)
-    phone.goto(chart_page(chart, tmp_path))
-    phone.wait_for_selector(".hover-chart[data-drawn]")
-    foot = phone.locator(".hc-live text", has_text="width")
-    expect(foot).to_have_count(1)
-    lowest = phone.locator(".hc-live .mark-symbol path").last.bounding_box()
-    assert foot.bounding_box()["y"] > lowest["y"] + lowest["height"]
-
-
-def test_legends_stand_one_below_the_other_on_a_phone(drawn, phone, tmp_path):
-    rows = [{"x": x, "of": f"{x} million tokens", "by": f"as stored {x}"} for x in (1, 2)]
-    above = altair.Legend(orient="top", title=None)
-    points = vega.chart(rows, 90, 60).mark_point().encode(
-        x="x:Q",
-        color=altair.Color("of:N", legend=above),
-        shape=altair.Shape("by:N", legend=above),
-    )  # fmt: skip
-    chart = vega.finish(points, **SEEN, numbers={}, wraps=1)
-    phone.goto(chart_page(chart, tmp_path))
-    phone.wait_for_selector(".hover-chart[data-drawn]")
-    for page, apart in ((drawn(chart), False), (phone, True)):
-        one, other = (
-            page.locator(".hc-live text", has_text=said).first.bounding_box()
-            for said in ("1 million tokens", "as stored 1")
-        )
-        assert (abs(one["y"] - other["y"]) > one["height"] / 2) == apart
 
 
 def test_a_chart_that_cannot_be_drawn_says_so_and_stays_a_picture(browser, tmp_path):

@@ -5,12 +5,11 @@ built page and are run by `make test` after the book is built: `pytest -m browse
 """
 
 import json
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import painted, resized
+from conftest import painted
 from playwright.sync_api import expect
 
 from website import assets
@@ -93,23 +92,6 @@ def page(watched):
     return watched
 
 
-IN_VIEW = """(height) => ["button.train-go", ".train-curves", ".train-picture"].every((part) => {
-    const { top, bottom } = [...document.querySelectorAll(part)].at(-1).getBoundingClientRect();
-    return top >= 48 && bottom <= height;
-})"""
-"""The page may glide there."""
-
-
-SIZES_OF_TYPE = """[...document.querySelectorAll("[data-train-here] *")].filter(({ childNodes }) =>
-    [...childNodes].some(({ nodeType, data }) => nodeType === 3 && data.trim())
-).map((part) => {
-    const svg = part.ownerSVGElement;
-    const scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
-    return scale * parseFloat(getComputedStyle(part).fontSize);
-})"""
-"""Of all words of the bench, in pixels, those of pictures as they are shown."""
-
-
 def step(page):
     return int(page.locator("[data-train-here]").get_attribute("data-step"))
 
@@ -156,23 +138,6 @@ def test_who_expects_the_second_layer_to_need_the_first_is_not_told_otherwise(pa
     assert two["known"] < one["known"] / 2
     expect(page.locator(".train-verdict")).to_contain_text("at the same time, as far as one can")
     expect(page.locator(".train-verdict")).to_contain_text("as you guessed, but it does not wait")
-
-
-@pytest.mark.browser
-def test_button_curves_and_pictures_are_in_one_view_and_say_what_they_show(page):
-    resized(page, 1440, 900)
-    page.get_by_role("button", name="Train", exact=True).click()
-    page.wait_for_function("document.querySelector('[data-train-here]').dataset.step >= 20")
-    page.wait_for_function(IN_VIEW, arg=900)
-    assert page.evaluate("scrollY") == 0, "where the reader is, without scrolling"
-    sizes = page.evaluate(SIZES_OF_TYPE)
-    assert min(sizes) >= 14, sizes
-    pictures = page.locator("[data-train-here] canvas[role=img]")
-    expect(pictures).to_have_count(6)
-    for picture in pictures.all():
-        assert re.search(r"one back [\d.]+, matching [\d.]+", picture.get_attribute("aria-label"))
-    for curves in page.locator(".train-curves > svg[role=img]").all():
-        assert re.search(r"At step \d", curves.get_attribute("aria-label"))
 
 
 @pytest.mark.browser
