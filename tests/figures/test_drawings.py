@@ -155,3 +155,14 @@ def test_what_is_filled_in_is_text_and_stays_in_its_box():
     assert "a<b" in shown and "x" * 10 in shown
     assert 'from "a<b" to' in drawn.record.text
     assert drawn.record.numbers["attention"] == [0.81, 0.64]
+
+
+def test_the_table_of_the_theme_is_true():
+    rows = re.findall(r"^(\w+) .*? (#\w+) +([\d.]+) +(#\w+) +([\d.]+) ",
+                      theme.__doc__, re.MULTILINE)  # fmt: skip
+    assert {name for name, *_ in rows} == theme.ROLES.keys()
+    for name, light, of_light, dark, of_dark in rows:
+        role = theme.ROLES[name]
+        assert (light, dark) == (role.light, role.dark)
+        for colour, ratio, mode in ((light, of_light, "light"), (dark, of_dark, "dark")):
+            assert contrast(colour, theme.GROUND[mode]) == pytest.approx(float(ratio), abs=0.006)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from tools import __main__ as cli
 from tools import controls, manifest, reproduction
@@ -231,3 +232,13 @@ def test_committed_verdicts_are_the_scorecards():
     for claim in catalogue.claims().values():
         verdict = scorecard.verdict(claim, found.get(claim.id))
         assert committed[claim.id]["verdict"] == verdict, claim.id
+
+
+def test_the_version_is_the_same_wherever_it_is_said():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    version = files.read_toml(ROOT / "pyproject.toml")["project"]["version"]
+    assert str(citation["version"]) == version
+    said = yaml.safe_load((ROOT / "codecheck.yml").read_text(encoding="utf-8"))["paper"][
+        "reference"
+    ]
+    assert said.startswith("https:") or f"version {version}" in said

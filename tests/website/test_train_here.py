@@ -1,4 +1,4 @@
-"""The model that learns in the reader's tab, and its page; of its gradients see `engine.test.mjs`.
+"""The model that learns in the reader's tab: its gradients against PyTorch's, and its page.
 
 The first tests run its scripts in Node, which the book has from PyPI. Those marked `browser` open the
 built page and are run by `make test` after the book is built: `pytest -m browser`.
@@ -9,28 +9,103 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
 from conftest import painted
+from einops import einsum
 from playwright.sync_api import expect
 
+from transformer_circuits.model.config import ModelConfig
+from transformer_circuits.model.transformer import Transformer, causal_scores
 from website import assets
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "_build" / "html" / "chapters" / "browser" / "train-here.html"
 
+SIZES = dict(n_heads=3, d_model=10, d_head=2, n_vocab=11, n_ctx=7, position_base=50.0)
+CASES = [
+    (2, {"seen": [1, 0]}),
+    (2, {"seen": [0, 0]}),
+    (2, {"seen": [1, 1]}),
+    (1, {"shifted": True}),
+    (2, {"shifted": True}),
+]
+GRADIENTS = """
+const { sizes, n_layers, what, weights, tokens } = given;
+const model = new Model({ ...sizes, n_layers }, { Numbers: Float64Array, ...what });
+for (const name in weights) model.weights[name].set(weights[name]);
+const gradients = zeros(model.weights);
+const found = [];
+for (const context of tokens) {
+  const run = model.extend(model.start(), context.slice(0, -1));
+  found.push(...losses(model, run, context.slice(1)));
+  backward(model, run, context.slice(1), gradients, 1 / (tokens.length * sizes.n_ctx));
+}
+for (const name in gradients) gradients[name] = Array.from(gradients[name]);
+answer({ losses: found, gradients });
+"""
+
 
 def in_node(code, given):
     """What a script answers that has the learner's modules and `given`."""
-    training = json.dumps((assets.TRAIN / "training.js").as_uri())
-    begin = f"import {{ order, Training }} from {training}; const given = {json.dumps(given)};"
+    modules = {
+        assets.LIVE / "model.js": "Model",
+        assets.TRAIN / "backward.js": "backward, losses",
+        assets.TRAIN / "training.js": "order, Training, zeros",
+    }
+    imports = (
+        f"import {{ {what} }} from {json.dumps(path.as_uri())};" for path, what in modules.items()
+    )
+    begin = f"const given = {json.dumps(given)};"
     end = "function answer(what) { process.stdout.write(JSON.stringify(what)); }"
     done = subprocess.run(
         [assets.NODE, "--input-type=module", "-"],
-        input="\n".join([begin, code, end]),
+        input="\n".join([*imports, begin, code, end]),
         capture_output=True,
         text=True,
     )
     assert not done.returncode, done.stderr
     return json.loads(done.stdout)
+
+
+def logits(model, tokens, seen=(1, 1), shifted=False):
+    """As the library computes them; with shifted keys, which it does not have, by the formulas."""
+    if not shifted:
+        n_layers = model.config.n_layers
+        return model(tokens, positions=torch.tensor(seen[:n_layers], dtype=torch.float64))
+    x, W_P = model.embed(tokens)
+    for layer in model.layers:
+        q = einsum(layer.W_Q, x + W_P, "h d m, b dst m -> b h dst d")
+        k = einsum(layer.W_K, x + W_P, "h d m, b src m -> b h src d")
+        before = F.pad(k, (0, 0, 1, 0))[:, :, :-1]  # the key of the token before; 0 at the first
+        x = x + layer.head_outputs(x, causal_scores(q, before).softmax(dim=-1)).sum(dim=1)
+    return F.linear(x, model.W_U)
+
+
+@pytest.mark.parametrize("n_layers, what", CASES, ids=str)
+def test_gradients_are_those_of_pytorch(n_layers, what, generator):
+    model = Transformer(ModelConfig(n_layers=n_layers, **SIZES)).double()
+    model.randomise(generator=generator)
+    tokens = torch.randint(SIZES["n_vocab"], (3, SIZES["n_ctx"] + 1), generator=generator)
+    losses = F.cross_entropy(
+        logits(model, tokens[:, :-1], **what).flatten(0, 1),
+        tokens[:, 1:].flatten(),
+        reduction="none",
+    )
+    losses.mean().backward()
+
+    def rows(name, weight):
+        return weight.T if name == "W_E" else weight  # there, one row per token
+
+    weights = {n: rows(n, w).flatten().tolist() for n, w in model.named_parameters()}
+    given = {"sizes": SIZES, "n_layers": n_layers, "what": what, "weights": weights}
+    found = in_node(GRADIENTS, given | {"tokens": tokens.tolist()})
+    assert torch.allclose(torch.tensor(found["losses"]).double(), losses.detach(), rtol=1e-4)
+    assert found["gradients"].keys() == weights.keys()
+    for name, weight in model.named_parameters():
+        expected = rows(name, weight.grad).flatten()
+        difference = torch.tensor(found["gradients"][name], dtype=torch.float64) - expected
+        assert expected.norm() > 0 and difference.norm() <= 1e-4 * expected.norm(), name
 
 
 LEARNED = """
