@@ -117,18 +117,6 @@ def test_tables_have_every_claim_once_and_say_when_there_is_none(few):
     assert few.held("identity") == []
 
 
-def test_a_paragraph_has_the_sentence_of_each_claim(few):
-    for name, found in few.evidence.items():
-        found.decision.update(verdict="undecided", finding=f"We cannot tell whether {name}: so.")
-    paragraph = few.told(few.evidence, "undecided", "reproduced")
-    assert str(paragraph) == " ".join(
-        f"We cannot tell whether {name}: so." for name in few.evidence
-    )
-    shown = paragraph._repr_mimebundle_()[0]["text/html"]
-    assert shown.startswith('<ul class="told"><li>We cannot tell whether one: so. <a')
-    assert few.decided("undecided")[0]["what was found"] == "~ We cannot tell whether one: so."
-
-
 def test_a_verdict_by_hand_is_refused(executed):
     with pytest.raises(ValueError, match="x decides second by hand"):
         executed(check("a", claim="second"))

@@ -2,11 +2,9 @@
 
 import pytest
 from conftest import HTML, painted, resized, watch
-from docutils import nodes
 from playwright.sync_api import expect
 
 from transformer_circuits.book.notebooks import SHORT
-from website.short_pages import ending, rows
 
 SHIFTED = """
     window.shifted = 0;
@@ -15,50 +13,6 @@ SHIFTED = """
     })).observe({ type: "layout-shift", buffered: true });
 """
 """Sums how far things move."""
-
-
-def cell(html=""):
-    return nodes.container("", nodes.raw("", html, format="html"), classes=["cell"])
-
-
-def laid(*children):
-    """What stands in each row: words, or the words before and after a figure."""
-    shown = []
-    for row in rows(list(children)):
-        if "beside" in row.get("classes", []):
-            before, _, *after = ("".join(each.astext().split()) for each in row.children)
-            shown.append((before, len(row[1].children), "".join(after)))
-        else:
-            shown.append(row.astext())
-    return shown
-
-
-def test_a_figure_stands_beside_the_words_before_it_and_what_follows():
-    a, b, c = (nodes.paragraph("", name) for name in "abc")
-    title, section = nodes.title("", "title"), nodes.section("", nodes.paragraph("", "below"))
-    assert laid(title, a, b, cell("<figure>"), c, section) == ["title", ("ab", 1, "c"), "below"]
-    assert laid(a, cell(), cell("<table>")) == [("a", 1, "")], "code without output comes between"
-    assert laid(cell("<figure>"), a, b, cell("<figure>"), c) == [("", 1, "a"), ("b", 1, "c")]
-    assert laid(a, cell("<figure>"), b, cell("<figure>"), c) == [("a", 1, ""), ("b", 1, "c")]
-    assert laid(a, cell("<figure>"), cell("<figure>"), b) == [("a", 2, "b")], "else there is a hole"
-    assert laid(a, cell("<figure>"), b, cell("<table>"), c) == [("a", 2, "bc")]
-    checked = cell('<p class="claim">✓ so it is</p>')
-    assert laid(a, cell("<figure>"), b, checked, c) == [("a", 2, "bc")], "below the figure"
-    lead = nodes.container("", nodes.paragraph("", "why?"), classes=["lead"])
-    assert laid(title, lead, a, cell("<figure>"), b) == ["title", ("why?", 1, "ab")]
-    step = cell('<div class="step"><p>b</p></div>')
-    (first, second) = rows([a, cell("<figure>"), step, cell("<figure>")])
-    assert [len(row.children) for row in (first, second)] == [3, 3], "a step is words"
-    stage = cell('<figure class="the-stage">')
-    assert rows([a, stage, b]) == [a, stage, b], "it needs the whole width"
-
-
-def test_what_to_try_the_exercise_and_where_to_go_on_end_a_page_side_by_side():
-    title, exercise = nodes.title("", "title"), nodes.container("", nodes.paragraph("", "e"))
-    a, b, c = (nodes.paragraph("", name) for name in "abc")
-    head, parts = ending([title, a, b, exercise, c])
-    assert head is title
-    assert ["".join(part.astext().split()) for part in parts.children] == ["ab", "e", "c"]
 
 
 def open_watched(browser, name, size):
