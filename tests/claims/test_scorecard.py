@@ -6,7 +6,7 @@ import pytest
 
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
-from transformer_circuits.claims import catalogue, rules, scorecard
+from transformer_circuits.claims import catalogue, scorecard
 from transformer_circuits.claims.claim import Claim
 
 STAND_IN = """
@@ -130,12 +130,3 @@ def test_a_chapter_that_was_not_executed_with_this_code_has_decided_nothing(exec
     checkout("x", "1")
     with pytest.raises(files.UserError, match="not executed with this code: x; run `make book`"):
         scorecard.evidence()
-
-
-def test_every_claim_has_its_part_of_the_paper_and_every_verdict_a_row_on_the_page():
-    parts = {claim.id: scorecard.part(claim) for claim in catalogue.claims().values()}
-    assert {*parts.values()} <= {*scorecard.PARTS, "Follow-ups"}
-    cells = notebooks.read(notebooks.path(notebooks.SCORECARD))["cells"]
-    text = "\n".join("".join(cell["source"]) for cell in cells)
-    rows = [line.split("*")[1] for line in text.splitlines() if line.startswith("| *")]
-    assert sorted(rows) == sorted(rules.VERDICTS)
