@@ -193,63 +193,17 @@ def watch(page) -> None:
     )
 
 
-ALIKE = r"""(known) => {
-    const before = new Set(known), grounds = new Map(), seen = new Map();
-    const dark = document.documentElement.dataset.theme === "dark";
-    const ground = (one) => {
-        if (one === null) return "";
-        if (!grounds.has(one)) {
-            const drawn = getComputedStyle(one), below = ground(one.parentElement);
-            const { backgroundColor, backgroundImage, position } = drawn, asIs = ["none", "normal", "auto"];
-            const own = [
-                backgroundColor.endsWith(", 0)") ? "" : backgroundColor,
-                drawn.opacity === "1" ? "" : drawn.opacity,
-                ["static", "relative"].includes(position) ? "" : position + one.className,
-                ...[backgroundImage, drawn.filter, drawn.mixBlendMode, drawn.clipPath, drawn.clip]
-                    .filter((each) => !asIs.includes(each)),
-            ].filter((each) => each).join();
-            const covers = own === backgroundColor && own.startsWith("rgb(");
-            grounds.set(one, covers || !below ? own : own ? `${below} ${own}` : below);
-        }
-        return grounds.get(one);
-    };
-    for (const one of document.querySelectorAll("body *:not(svg *)")) {
-        const words = [...one.childNodes].map((each) => (each.nodeType === 3 ? each.data : "")).join("");
-        const field = one.matches("input, select, textarea");
-        if (!(words.trim() || field) || !one.checkVisibility({ visibilityProperty: true })) continue;
-        const { color, fontSize, fontWeight, textShadow } = getComputedStyle(one);
-        const letters = /[\p{L}\p{N}]{2}/u.test(words), height = parseFloat(fontSize);
-        const large = height >= 24 || (height >= 18.66 && fontWeight >= 700); // less contrast is enough
-        const kind = [dark || one.closest(".katex, pre") ? "" : `${one.tagName} ${one.className}`,
-            ground(one), color, large, textShadow, letters].join();
-        seen.set(kind, (seen.get(kind) ?? 0) + 1);
-        one.toggleAttribute("data-asked", !before.has(kind) && seen.get(kind) <= 3);
-    }
-    axe.configure({ rules: [{ id: "color-contrast", selector: "[data-asked]" }] });
-    return [...seen.keys()].filter((kind) => !before.has(kind));
-}"""
-"""Contrast is most of axe's work, and the same wherever words have one colour and size on one ground. Of
-words that are alike in this (and, where it is light, in their class) it is asked of three, and of none
-if they are known from another page; not of words in pictures, of which axe never decides."""
-
-
-def barriers(page, context=None, known=(), only=()) -> list[tuple[str, str, str]]:
+def barriers(page, context=None, only=()) -> list[tuple[str, str, str]]:
     """What axe calls serious or critical, or an empty head of a column, on a page or in a part of it.
 
-    With `only`, these rules of colours. A set `known` of kinds of words grows by those of this page.
+    With `only`, by these rules.
     """
     from axe_playwright_python.sync_playwright import Axe
 
     page.evaluate(Axe().axe_script)
-    new = page.evaluate(ALIKE, list(known))
-    if isinstance(known, set):
-        known.update(new)
-    if only and not new:
-        return []
     # To describe all that is right would take as long, and a page from a file may load none to look at.
     options = {"resultTypes": ["violations"], "preload": False}
-    # The first is slow, and moderate: it would not count.
-    options["rules"] = {"region": {"enabled": False}, "color-contrast": {"enabled": bool(new)}}
+    options["rules"] = {"region": {"enabled": False}}  # slow, and moderate: it would not count
     options |= {"runOnly": only} if only else {}
     violations = page.evaluate(
         "async ([context, options]) => (await axe.run(context ?? document, options)).violations",
@@ -264,7 +218,7 @@ def barriers(page, context=None, known=(), only=()) -> list[tuple[str, str, str]
 
 
 def ready(page) -> None:
-    """Wait until what moves is drawn."""
+    """Wait until what moves is drawn, in the faces that it is to have."""
     for waiting in (
         ".the-stage .moving:not(.the-stage[data-ready] *)",
         "[data-train-here]:not([data-ready])",
@@ -272,6 +226,7 @@ def ready(page) -> None:
         "[data-awaits]:not([data-awaits='0'])",
     ):
         page.wait_for_selector(waiting, state="detached")
+    painted(page)
 
 
 @pytest.fixture(scope="session")
@@ -301,10 +256,14 @@ def opened(reader, request):
 
 
 def painted(page) -> None:
-    """Wait until a change is laid out and drawn, and what follows that in the next frames as well."""
-    page.evaluate(
-        "async () => { for (let n = 0; n < 3; n++) await new Promise(requestAnimationFrame); }"
-    )
+    """Wait until a change is laid out and drawn, and what follows that in the next frames as well.
+
+    Words of a face that the change is the first to ask for are of another size until it has come.
+    """
+    page.evaluate("""async () => {
+        for (let n = 0; n < 3; n++) await new Promise(requestAnimationFrame);
+        await document.fonts.ready;
+    }""")
 
 
 def resized(page, width, height=844) -> None:
@@ -327,8 +286,8 @@ def at_every_width(page, widths, **media) -> Iterator[int]:
         resized(page, width)
         arrived(page)  # side bars glide to their new places
         yield width
-    page.set_viewport_size(size)
     page.emulate_media(media="screen", color_scheme="light")
+    resized(page, **size)  # and what printing made light has its own theme again
 
 
 SITE = "http://book.test"

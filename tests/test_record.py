@@ -9,7 +9,7 @@ from test_drawings import DRAWINGS
 from test_plots import FIGURES
 from test_views import every_view
 
-from transformer_circuits import book, record
+from transformer_circuits import record
 from transformer_circuits.claims import catalogue
 from transformer_circuits.claims.measurement import Decision
 from transformer_circuits.claims.rules import Interval
@@ -60,17 +60,6 @@ def test_a_table_has_its_columns_in_full_and_the_rest_as_shown():
     found = held(tables.table(rows, columns=["head", "loss", "n", "n"], caption="Losses"))
     assert found["numbers"] == {"loss": [1.23456, -2.25], "n": [12, 7]} and found["digits"] == 2
     assert found["words"] == {"head": ["0.3", "1.1"], "n (2)": ["3 of 4", "0.50"]}
-
-
-def test_a_check_has_its_figure_of_every_seed(monkeypatch):
-    import IPython.display
-
-    shown = []
-    monkeypatch.setattr(IPython.display, "display", shown.append)
-    book.check("it holds", True, ours=[0.5, 0.25])
-    found = held(shown[0])
-    assert (found["kind"], found["text"]) == ("check", "0.50 (seeds: 0.25 to 0.50)")
-    assert found["numbers"] == {"ours": [0.5, 0.25]}
 
 
 def test_a_verdict_has_every_estimate_and_what_cannot_be_had_is_none():

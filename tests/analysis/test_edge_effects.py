@@ -7,7 +7,7 @@ from conftest import SHAPE
 
 from transformer_circuits.analysis import edge_effects, path_patching
 from transformer_circuits.analysis.composition import KINDS
-from transformer_circuits.model import general, hand_built
+from transformer_circuits.model import general
 
 
 @pytest.mark.parametrize("normed", [False, True])
@@ -46,15 +46,6 @@ def test_an_edge_can_carry_what_its_head_brings_elsewhere(model, tokens):
         torch.testing.assert_close(found.change[:, k, 1, 2], moved)
     with pytest.raises(ValueError, match="norm"):
         edge_effects.effects(general.with_norm(SHAPE), tokens, targets, places, instead=other)
-
-
-def test_the_built_circuit_composes_by_its_keys_alone():
-    tokens = torch.tensor([[0, 1, 2, 3, 1, 2, 3]])
-    model = hand_built.induction(n_vocab=4, n_ctx=7)
-    found = edge_effects.effects(model, tokens, tokens.roll(-1, dims=1), torch.tensor([4, 5]))
-    Q, K, V = found.change.flatten()
-    assert K > 0.01
-    assert Q == V == 0
 
 
 def test_a_change_of_any_size_is_a_number(model, tokens):

@@ -134,11 +134,3 @@ def test_page_1_takes_any_name_and_one_that_is_a_single_piece(in_a_notebook, nam
     cells = ("name-01", "name-line", "name-expected", "name-note", "name-search", "name-off")
     names = _run("a-name-comes-again.ipynb", *cells, instead=("Valdemar", name))
     assert names["LINE"].endswith(f"heard {name}")
-
-
-def test_chapter_3_takes_a_sentence_without_old():
-    needed = ("03-01", "03-03", "03-05", "dr-03-10-1")
-    names = _run("03-attention-heads.ipynb", *needed, instead=("old man", "king"))
-    assert names["words"][names["old"]] == "␣the"
-    names = _run("03-attention-heads.ipynb", *needed, instead=("unlike", "it"))
-    assert (names["words"][names["old"]], names["old"]) == ("␣old", 13)

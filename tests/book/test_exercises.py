@@ -1,11 +1,9 @@
-import importlib
 import math
 
 import numpy as np
 import pytest
 import torch
 
-from transformer_circuits import book
 from transformer_circuits.book.exercises import Exercise, agrees, as_tensor, watched, whole_number
 
 
@@ -125,19 +123,6 @@ def test_a_whole_number_of_any_type_is_one(answer):
 def test_what_is_no_whole_number_or_no_head_is_refused(answer):
     with pytest.raises(ValueError, match="a whole number from 0 to 11 is needed but got "):
         whole_number(answer, 12)
-
-
-def test_two_copy_only_together_if_each_ties_and_not_if_their_sum_does():
-    book.setup()
-    ch12 = importlib.import_module("exercises.ch12")
-    eye, rival = torch.eye(3), torch.eye(3).roll(1, dims=0)
-    together = ch12.summed(eye, torch.ones(3, 3))
-    assert together.accepts((eye + rival, eye + rival.T))
-    tie = rival - 2 * rival.T, eye + 1.5 * rival.T  # in the sum, each and its rival have 1
-    assert not together.accepts(tie)
-    share = ch12.share_recovered()
-    assert share.accepts(lambda a, b, c: (b - c) / (a - c))
-    assert not share.accepts(lambda a, b, c: max(0, (c - b) / (c - a)))
 
 
 def test_a_matrix_that_was_to_be_avoided_is_seen():

@@ -181,24 +181,6 @@ def test_the_scorecard_alone_runs_only_what_is_missing(
         notebooks.run_missing()
 
 
-def test_a_chapter_of_the_book_depends_on_what_it_imports_and_not_on_the_website():
-    def reached(chapter):
-        code = notebooks.code(notebooks.read(notebooks.path(chapter)))
-        paths = (path.relative_to(ROOT).as_posix() for path in dependencies.modules(code, known))
-        return {path.removeprefix("src/transformer_circuits/") for path in paths}
-
-    known = dependencies.every_module()
-
-    found = reached("06-skip-trigrams")
-    assert {
-        "analysis/one_layer/skip_trigrams.py", "model/transformer.py", "figures/plots.py",
-        "chapters/exercises/ch06.py", "claims/about_skip_trigrams.py",
-    } <= found  # fmt: skip
-    others = {"chapters/exercises/ch05.py", "book/notebooks.py", "claims/about_composition.py"}
-    assert not others & found and not any(name.startswith("website") for name in found)
-    assert "book/notebooks.py" in reached(SCORECARD)
-
-
 def test_what_an_editor_leaves_in_a_chapter_changes_nothing(checkout):
     """Saved outputs, another kernel, new ids, an empty last cell; a notebook begun beside it."""
     checkout("a", "1", "")

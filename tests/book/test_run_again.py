@@ -1,7 +1,6 @@
 """A cell that is run again shows what it showed before: no later cell changes what it reads."""
 
 import ast
-import re
 from pathlib import Path
 
 import nbformat
@@ -10,7 +9,6 @@ import pytest
 CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("*.ipynb"))
 IN_PLACE = {"append", "extend", "insert", "update", "add", "pop", "remove", "clear", "setdefault"}
 IN_PLACE |= {"sort", "reverse", "discard"}
-OF_MODELS = {"double", "float", "half", "to", "train", "eval", "randomise", "disturb"}
 DRAWS = {"rand", "randn", "randint", "randperm", "normal", "multinomial", "bernoulli"}
 DRAWS |= {"rand_like", "randn_like", "randint_like"}
 
@@ -20,18 +18,16 @@ def names_in(*nodes):
 
 
 class Cell(ast.NodeVisitor):
-    """What a cell takes from other cells, binds, binds in a loop, changes and draws."""
+    """What a cell takes from other cells, binds, changes and draws."""
 
     def __init__(self, source="", bound=(), called_later=False):
         self.called_later = called_later
-        self.bound, self.taken, self.read = set(bound), set(), set()
-        self.looped, self.changed = set(), set()
-        self.models, self.converted, self.draws = set(), set(), set()
+        self.bound, self.taken = set(bound), set()
+        self.changed, self.draws = set(), set()
         self.visit(ast.parse(source))
 
     def visit_Name(self, node):
         if isinstance(node.ctx, ast.Load):
-            self.read.add(node.id)
             self.taken |= {node.id} - self.bound
         else:
             self.bound.add(node.id)
@@ -54,8 +50,6 @@ class Cell(ast.NodeVisitor):
         self.visit(node.value)
         for target in node.targets:
             self.visit(target)
-        if re.search(r"\b(load|\w*Transformer)\(", ast.unparse(node.value)):
-            self.models |= names_in(*node.targets)
 
     def visit_AugAssign(self, node):
         self.visit(node.value)
@@ -66,7 +60,6 @@ class Cell(ast.NodeVisitor):
     def visit_For(self, node):
         self.visit(node.iter)
         self.visit(node.target)
-        self.looped |= names_in(node.target)
         for statement in node.body + node.orelse:
             self.visit(statement)
 
@@ -76,7 +69,7 @@ class Cell(ast.NodeVisitor):
         inner = Cell("", own if forgets else self.bound | own, called_later or self.called_later)
         for node in nodes:
             inner.visit(node)
-        for what in ("read", "taken", "changed", "converted", "draws"):
+        for what in ("taken", "changed", "draws"):
             getattr(self, what).update(getattr(inner, what))
 
     def visit_ListComp(self, node):
@@ -111,8 +104,6 @@ class Cell(ast.NodeVisitor):
             method, owner = node.func.attr, node.func.value
             if method in IN_PLACE or method.endswith("_"):
                 self.changes(owner)
-            if method in OF_MODELS and isinstance(owner, ast.Name):
-                self.converted |= {owner.id} - self.bound
             if method in DRAWS and not any(k.arg == "generator" for k in node.keywords):
                 self.draws.add(method)
         self.generic_visit(node)
@@ -122,20 +113,13 @@ def traps(sources):
     """What is wrong with a notebook's cells, in words."""
     cells = [Cell(source) for source in sources]
     bound = [name for cell in cells for name in cell.bound]
-    models = set().union(*(cell.models for cell in cells))
-    looped = set().union(*(cell.looped for cell in cells))
     found = []
-    for cell, source in zip(cells, sources, strict=True):
+    for cell in cells:
         found += [f"{name} is bound in two cells" for name in cell.taken if bound.count(name) > 1]
-        found += [f"{name} is left from a loop" for name in cell.taken & looped - cell.bound]
         found += [f"{name} is changed by another cell" for name in cell.changed]
-        found += [f"{name} is converted by another cell" for name in cell.converted & models]
         found += [f"{draw} without generator" for draw in cell.draws]
         found += ["another cell draws from this generator"] * ("generator" in cell.taken)
-        names = re.findall(r"(\w+) = torch\.Generator", source)
-        found += [f"a generator called {name}" for name in names if name != "generator"]
-    read = set().union(*(cell.read for cell in cells))
-    return found + [f"{name} is never read" for name in {*bound} - read - {"_"}]
+    return found
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -150,16 +134,12 @@ def test_a_cell_that_is_run_again_shows_what_it_showed(path):
         ("a is bound in two cells", ["a = 1", "print(a)", "a = 2"]),
         ("a is bound in two cells", ["a = 1", "a = a + 1", "print(a)"]),
         ("a is bound in two cells", ["a = 1\nf = lambda: a", "print(f())", "for a in '12':\n  a"]),
-        ("a is left from a loop", ["for a in range(3):\n  print(a)", "print(a)"]),
         ("a is changed by another cell", ["a = []", "a.append(1)"]),
         ("a is changed by another cell", ["a = [1]", "a[0] = 2", "print(a)"]),
         ("a is changed by another cell", ["a = f()", "a.b.c[1].zero_()"]),
         ("a is changed by another cell", ["a = [1]", "a += [2]", "print(a)"]),
-        ("a is converted by another cell", ["a = checkpoint.load(1)", "a.double()"]),
         ("randn without generator", ["print([torch.randn(2) for _ in range(2)])"]),
         ("another cell draws from this generator", ["generator = 1", "draw(generator)"]),
-        ("a generator called g", ["g = torch.Generator()", "draw(g)"]),
-        ("a is never read", ["a = 1"]),
     ],
 )
 def test_every_trap_is_found(wrong, cells):

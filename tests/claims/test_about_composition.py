@@ -75,15 +75,6 @@ def test_the_published_formula_is_the_same_for_all_pairs_at_once(subject, layers
         assert float(found[later, earlier]) == pytest.approx(analysis.published_k_score(*pair))
 
 
-def test_built_q_composition_is_significant_and_the_wrong_formula_hides_built_keys(subject):
-    built = about_composition.built_q_composition(subject)
-    measured = about_composition.best_of_queries_and_values
-    assert measured(built) > measured(subject)
-    model = about_composition.hidden_k_composition(subject).model
-    assert about_composition._published(model, (1, 0))[0, 0] < 1e-6
-    assert about_composition.hidden(model)[0, 0]
-
-
 @pytest.fixture
 def change(monkeypatch):
     """What each edge changes of predictions; to be set by a test."""

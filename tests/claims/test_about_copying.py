@@ -26,25 +26,6 @@ def subject(subject, generator):
     return Subject("small", model, text)
 
 
-def test_a_head_that_deletes_is_found_and_others_are_not(subject):
-    deleting, half, random = (
-        about_copying.deletion_by_negative_head(one).mean()
-        for one in (
-            about_copying.deleting_head.of[1.0](subject),
-            about_copying.deleting_head.of[0.5](subject),
-            about_copying.random_writer(subject),
-        )
-    )
-    assert deleting > 0.5 > 0 > random
-    assert 0.3 * deleting < half < 0.8 * deleting
-    shuffled = controls.shuffled_heads(about_copying.deleting_head.of[1.0](subject))
-    assert about_copying.deletion_by_negative_head(shuffled).mean() < 0, (
-        "it moves what another read"
-    )
-    nowhere = about_copying.deletion_by_negative_head.interval(subject)
-    assert nowhere == rules.NOTHING, "no head of it looks at the present token"
-
-
 def test_without_a_negative_head_nothing_is_deleted_or_suppressed_and_that_is_no_case(subject):
     """What has positive eigenvalues is no head that the claims speak of."""
     model = subject.model
@@ -141,13 +122,3 @@ def test_heads_that_copy_are_counted(subject, monkeypatch):
     assert about_copying.share_of_copying_heads(alike).tolist() == [1, 1, 1, 0]
     nothing = controls.heads_without_effect(alike)
     assert not about_copying.share_of_copying_heads(nothing).any()
-
-
-def test_a_head_that_lowers_what_is_predicted_is_told_from_one_that_lowers_anything(subject):
-    suppressing = about_copying.suppressing_head(subject)
-    found = about_copying.suppression_by_negative_head(suppressing)
-    assert found.isfinite().all() and rules.interval(found).high < 0
-    blind = copy.deepcopy(suppressing.model)
-    blind.layers[-1].W_Q.data[0] = 0  # it looks at everything alike
-    blind = dataclasses.replace(suppressing, model=blind)
-    assert about_copying.suppression_by_negative_head(blind).mean() > 0.5 * found.mean()

@@ -6,16 +6,6 @@ import torch
 from transformer_circuits.claims import about_how_they_work, controls, rules
 
 
-def test_the_built_circuit_is_an_edge_into_keys_and_a_term_of_its_score(built):
-    assert rules.interval(about_how_they_work.lead_of_key_edge(built)).low > 0
-    assert rules.interval(about_how_they_work.lead_of_key_term(built)).low > 0.9
-    untrained = controls.untrained(built)
-    assert rules.interval(about_how_they_work.lead_of_key_edge(untrained)).low <= 0
-    assert rules.interval(about_how_they_work.lead_of_key_term(untrained)) == rules.NOTHING
-    found = about_how_they_work.recovered_by_plain_story(built)
-    assert rules.interval(found).mean == pytest.approx(1, abs=0.02)
-
-
 def test_all_heads_that_match_are_in_the_corner_and_apart_from_the_others(monkeypatch, subject):
     nearness = torch.tensor([0.1, 0.5, 0.2, 0.9, 0.7])
     monkeypatch.setattr(

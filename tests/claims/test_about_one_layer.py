@@ -8,7 +8,6 @@ import torch
 from transformer_circuits.analysis.one_layer import (
     ensemble,
     skip_trigram_families,
-    skip_trigram_lists,
 )
 from transformer_circuits.analysis.one_layer.skip_trigrams import SkipTrigram
 from transformer_circuits.claims import (
@@ -21,8 +20,6 @@ from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
-
-KINDS = ("copy", "copy_other_form", "split", "split_other_form", "listed", "brackets", "dedent")
 
 
 @pytest.fixture(scope="module")
@@ -49,40 +46,6 @@ def one_layer_subject():
     line = tokenizer.load().encode(text).ids
     rows = [[tokenizer.BEGIN, *line, *parts, *line] for _ in range(3)]
     return Subject("small", model, torch.tensor(rows).flatten())
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_what_was_planted_is_found_and_random_weights_hold_nothing(name, one_layer_subject):
-    measured = getattr(about_skip_trigrams, name)
-    values = measured(about_skip_trigrams.planted_skip_trigrams(one_layer_subject))
-    assert values.isfinite().all()
-    if name != "listed":  # the text has few of these
-        assert rules.interval(values).mean > 0.1
-    assert rules.interval(measured(one_layer_subject)).low <= 0
-    nothing = controls.heads_without_effect(
-        about_skip_trigrams.planted_skip_trigrams(one_layer_subject)
-    )
-    assert measured.interval(nothing) == rules.NOTHING
-
-
-def test_heads_of_destinations_are_found_where_planted_and_not_without_them(one_layer_subject):
-    measured = about_skip_trigrams.heads_of_destinations
-    ids, row = {text: token for token, text in enumerate(tokenizer.texts()) if text}, []
-    for _, words in skip_trigram_lists.spelled_out():
-        forms = [ids.get(f" {word}", ids.get(word)) for word in words]
-        row += [] if None in forms else forms
-    text = torch.tensor([tokenizer.BEGIN, *row] * 3)  # the paper's list, as far as it is tokens
-    subject = dataclasses.replace(one_layer_subject, text=text)
-    assert float(measured(about_skip_trigrams.heads_for_destinations.of[4.0](subject))) > 2
-    assert (
-        float(measured(about_skip_trigrams.planted_skip_trigrams(subject))) < 2
-    )  # every head holds all
-
-
-def test_no_head_no_effect(one_layer_subject):
-    without = about_one_layer.without_heads(one_layer_subject)
-    assert about_one_layer.each_by_itself(without).isnan().all()
-    assert about_one_layer.copying_against_the_rest(without).abs().max() < 1e-5
 
 
 def _copier(subject: Subject, other_forms: float = 0) -> Subject:

@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 import torch
 
-from transformer_circuits.claims import about_residual_stream, rules
+from transformer_circuits.claims import about_residual_stream
 
 
 def test_few_dimensions_are_told_from_many(subject):
@@ -20,14 +20,3 @@ def test_few_dimensions_are_told_from_many(subject):
     assert float(about_residual_stream.dimensions_used(even)) == whole  # W_U needs more
     model.W_U.data[:, 3:] = 0
     assert float(about_residual_stream.dimensions_used(even)) == pytest.approx(3 / (0.9 * d))
-
-
-def test_an_outsized_coordinate_is_seen_and_a_rotation_hides_it(subject):
-    outsized = about_residual_stream.outsized_coordinate.of[12.0](subject)
-    ours, seen = (
-        rules.interval(about_residual_stream.kurtosis_against_rotations(s))
-        for s in (subject, outsized)
-    )
-    assert seen.low > 1.5 * ours.high
-    hidden = about_residual_stream.rotated_basis(outsized)
-    assert rules.interval(about_residual_stream.kurtosis_against_rotations(hidden)).high < seen.low

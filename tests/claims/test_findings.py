@@ -1,13 +1,11 @@
 """The sentence of a claim for what came out, and the general ones for all else."""
 
-import html
 import math
 import re
 
 import pytest
 
 from transformer_circuits.claims import catalogue, findings, rules
-from transformer_circuits.claims.measurement import Decision
 from transformer_circuits.claims.rules import Interval
 
 MEASUREMENTS = catalogue.measurements()
@@ -50,61 +48,3 @@ def test_numbers_are_those_of_the_seeds_with_their_unit():
     absent = Interval(math.nan, math.nan, math.nan, 0)
     said = say("memory-deletion", "no case", {"a": absent}, {"untrained": absent})
     assert "nan" not in said
-
-
-def test_a_basis_that_decides_and_a_control_that_passes_are_told():
-    seeds, white = {"a": near(0.15), "b": near(0.41)}, {"a": near(0.84), "b": near(0.66)}
-    said = say("score-is-not-use", "depends on the basis", seeds, {}, white, findings.WHITE)
-    assert said.startswith("Asked whether a composition score")
-    assert "As stored: yes (0.15 to 0.41\xa0in rank correlation)." in said
-    assert "With the stream white: no (" in said
-    both = re.findall(r"<strong>(.*?)</strong>", findings.as_html(said))
-    assert both == ["As stored: yes", "With the stream white: no"]
-    passing = {"untrained, white basis": near(0.1), "one layer, white basis": None}
-    said = say("score-is-not-use", rules.UNDECIDED, white, passing, seeds, findings.WHITE)
-    assert "As stored: no (0.66 to 0.84" in said and "With the stream white: open (" in said
-    across = {"a": Interval(0.52, 0.48, 0.56, 9)}
-    said = say("score-is-not-use", rules.UNDECIDED, across, {}, across, findings.WHITE)
-    assert "stays open" in said, "where both bases say the same, one of them is told"
-    seeds = {"a": near(0.9), "b": near(0.8)}
-    fails, passes = {"untrained": near(0.1)}, {"untrained": near(0.7), "one layer": None}
-    across = say("induction-head-exists", rules.UNDECIDED, seeds, fails)
-    passed = say("induction-head-exists", rules.UNDECIDED, seeds, passes)
-    assert "stays open" in across and "above 40" in across and "(untrained)" in passed
-
-
-def test_a_strip_names_each_seed_control_and_plant_and_shows_both_ways_to_look():
-    measurement = MEASUREMENTS["erratum-edges"]
-    of, way = measurement.claim.of, measurement.also.name
-    seeds = {of: near(0.2), f"{of}-seed-2": rules.NOTHING}
-    controls = {"untrained": near(0.1), f"untrained, {way}": near(0.3), "gone": None}
-    other = {of: near(0.4), f"{of}-seed-2": near(0.5)}
-    decision = Decision(measurement, rules.MIXED, "why", seeds, controls, {"p": near(25.0)}, other)
-    page = decision._repr_mimebundle_()[0]["text/html"]
-    assert re.findall(r'scope="(\w+)">(?:<span.*?</span>)?([^<]*)', page) == [
-        ("col", ""), ("col", "● as stored"), ("col", f"■ {way}"), ("row", "seed 0"), ("row", "seed 2"),
-        ("rowgroup", "Controls: the rule must fail"), ("row", "untrained"),
-        ("rowgroup", "Planted: it must hold"), ("row", "p"),
-    ]  # fmt: skip
-    assert page.count("<circle") == 3 and page.count("<td>no case</td>") == 1
-    assert page.count("<rect") == 3, "the second way, of two seeds and a control"
-
-
-@pytest.mark.parametrize("name", MEASUREMENTS)
-def test_a_decision_in_plain_text_has_the_numbers_of_its_page(name):
-    """Of one rule the page said 1.27 times, above 1.19, and the text 0.35, above 0.25, with no unit."""
-    decision = Decision(
-        MEASUREMENTS[name], rules.NOT_REPRODUCED, "why", {"a": near(0.35)}, {"one": near(0.05)}, {}
-    )
-    data, _ = decision._repr_mimebundle_()
-    plot = data["text/html"].partition('<table class="strip')[2].partition("</table>")[0]
-    must = re.search(r"must be \w+ [^ <]+", plot)[0]
-    numbers = re.findall(r"(?<=<td>)[^<]+<span[^<]*(?=</span>)", plot)
-    said = data["text/plain"].splitlines()[-1]
-    unit = findings.called(MEASUREMENTS[name].claim.unit)
-    assert f"{unit}, {must}: ".removeprefix(", ") in said
-    measured = html.escape(MEASUREMENTS[name].measures) + (f" [{unit}]" if unit else "")
-    assert measured[0].isupper() and f"<caption>{measured}</caption>" in plot
-    assert len(numbers) == 2
-    for number in numbers:
-        assert re.sub(r"<.*?>", "", number) in said

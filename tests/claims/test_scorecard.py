@@ -6,7 +6,7 @@ import pytest
 
 from transformer_circuits import files
 from transformer_circuits.book import notebooks
-from transformer_circuits.claims import catalogue, rules, scorecard
+from transformer_circuits.claims import catalogue, scorecard
 from transformer_circuits.claims.claim import Claim
 
 STAND_IN = """
@@ -121,18 +121,6 @@ def test_tables_have_every_claim_once_and_say_when_there_is_none(few):
     assert few.held("identity") == []
 
 
-def test_a_paragraph_has_the_sentence_of_each_claim(few):
-    for name, found in few.evidence.items():
-        found.decision.update(verdict="undecided", finding=f"We cannot tell whether {name}: so.")
-    paragraph = few.told(few.evidence, "undecided", "reproduced")
-    assert str(paragraph) == " ".join(
-        f"We cannot tell whether {name}: so." for name in few.evidence
-    )
-    shown = paragraph._repr_mimebundle_()[0]["text/html"]
-    assert shown.startswith('<ul class="told"><li>We cannot tell whether one: so. <a')
-    assert few.decided("undecided")[0]["what was found"] == "~ We cannot tell whether one: so."
-
-
 def test_a_verdict_by_hand_is_refused(executed):
     with pytest.raises(ValueError, match="x decides second by hand"):
         executed(check("a", claim="second"))
@@ -146,12 +134,3 @@ def test_a_chapter_that_was_not_executed_with_this_code_has_decided_nothing(exec
     checkout("x", "1")
     with pytest.raises(files.UserError, match="not executed with this code: x; run `make book`"):
         scorecard.evidence()
-
-
-def test_every_claim_has_its_part_of_the_paper_and_every_verdict_a_row_on_the_page():
-    parts = {claim.id: scorecard.part(claim) for claim in catalogue.claims().values()}
-    assert {*parts.values()} <= {*scorecard.PARTS, "Follow-ups"}
-    cells = notebooks.read(notebooks.path(notebooks.SCORECARD))["cells"]
-    text = "\n".join("".join(cell["source"]) for cell in cells)
-    rows = [line.split("*")[1] for line in text.splitlines() if line.startswith("| *")]
-    assert sorted(rows) == sorted(rules.VERDICTS)

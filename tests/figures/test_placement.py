@@ -1,11 +1,9 @@
-"""Names in plots are shown as they are written, and apart; `test_built_book` asks it of every figure."""
+"""Names in plots are shown as they are written; `test_built_book` asks of every figure whether they are apart."""
 
 import re
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 from transformer_circuits.figures import placement, plots
 

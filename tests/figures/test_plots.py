@@ -88,25 +88,9 @@ def words(svg):
     return [t.text for t in ElementTree.fromstring(svg).iter() if t.tag.endswith("}text")]
 
 
-def test_a_logarithmic_axis_that_a_chapter_draws_has_plain_numbers():
-    plot = plots.painted(lambda axes: axes.loglog([1, 100], [0.1, 1]), {"a": [1]}, **WORDS)
-    assert {"1", "100", "0.1"} <= {*words(plot.svg)} and "mathdefault" not in plot.svg
-
-
 def test_figures_are_the_same_bytes_each_time():
     one, again = (plots.curves({"a": ([1, 2], [3, 1])}, x="a", y="n", **WORDS) for _ in range(2))
     assert one.svg == again.svg
-
-
-def test_matrices_side_by_side_are_named_have_one_scale_and_their_rows_named_once():
-    pair = {"plain": np.eye(2), "half": np.eye(2) / 2}
-    plot = plots.matrix(pair, rows="o", cols="s", unit="u", row_labels="ab", layer=1, **WORDS)
-    beside, below = ([each for each in f.axes if each.images] for f in plot.figures)
-    assert [each.get_title() for each in beside] == ["plain", "half"]
-    assert len({each.images[0].get_clim() for each in beside + below}) == 1
-    assert words(plot.svg).count("a") == 1 and len({each.bbox.y0 for each in beside}) == 1
-    assert below[0].bbox.y0 > below[1].bbox.y1, "on a phone one stands below the other"
-    assert list(plot.record.numbers) == ["plain", "half"]
 
 
 def test_attention_has_the_colour_of_the_layer_of_its_head():
@@ -117,43 +101,6 @@ def test_attention_has_the_colour_of_the_layer_of_its_head():
     lines = {"seed 0, back": ([1, 2], [3, 1]), "head 1.4": ([1, 2], [2, 1]), "loss": ([1], [1])}
     drawn = plots.curves(lines, x="d", y="nats", layers={"seed 0, back": 0}, **WORDS).axes.lines
     assert [line.get_color() for line in drawn] == [first, second, COLOURS[2]]
-
-
-def test_kinds_in_several_seeds_are_named_where_they_end_and_seeds_once():
-    curves = {
-        f"seed {seed}, {kind}": ([1, 2], [0, end])
-        for kind, end in (("notes", 1.0), ("search", 0.5))
-        for seed in range(2)
-    }
-    plot = plots.curves(
-        curves, x="d", y="share", layers=dict.fromkeys(curves, 1), baselines={"half": 0.5}, **WORDS
-    )
-    written = words(plot.svg)
-    for name in ("notes", "search", "seed 0", "seed 1", "half"):
-        assert written.count(name) == 1, name
-    ends = {each.get_text(): each.xy[1] for each in plot.axes.texts}
-    assert (ends["notes"], ends["search"]) == (1.0, 0.5)
-
-
-def test_the_largest_of_each_column_has_a_frame():
-    plot = plots.matrix(
-        [[2, 0], [1, 3], [0, 1]], rows="o", cols="s", unit="u", framed=True, **WORDS
-    )
-    frames = [each for each in plot.axes.patches if not each.get_fill()]
-    assert [each.get_xy() for each in frames] == [(-0.5, -0.5), (0.5, 0.5)]
-
-
-def test_places_of_a_matrix_are_whole_numbers():
-    plot = plots.matrix({"a": np.eye(7), "b": np.eye(7)}, rows="o", cols="s", unit="u", **WORDS)
-    for figure in plot.figures:
-        for axes in figure.axes[:2]:
-            assert not {*axes.get_xticks(), *axes.get_yticks()} - {*range(-2, 9)}
-
-
-def test_cells_have_their_numbers_in_ink_or_where_they_are_strong_in_the_colour_of_the_page():
-    svg = plots.matrix([[0.1, 0.5]], rows="o", cols="s", unit="u", numbers=True, **WORDS).svg
-    assert {"0.10", "0.50"} <= {*words(svg)}
-    assert svg.count("var(--on,#ffffff)") == 1
 
 
 def test_under_each_part_of_a_bar_stands_its_share():
@@ -172,16 +119,6 @@ def test_the_marks_of_dumbbells_are_the_same_in_every_row_and_lie_on_the_axis():
     for wrong in ({"a": 0.2}, {"a": 0.2, "b": 1.1}):
         with pytest.raises(ValueError, match='"other" must have'):
             plots.dumbbells({"0.1": rows["0.1"], "other": wrong}, unit="share", **WORDS)
-
-
-def test_dumbbells_may_have_another_axis_a_level_and_gaps():
-    rows = {"one": {"a": 2.0, "b": float("nan")}, "two": {"a": 300, "b": 30}}
-    more = {"axis": "log", "level": ("asked", 20), "layers": {"two": 1}}
-    plot = plots.dumbbells(rows, unit="place", **more, **WORDS)
-    assert plot.record.numbers["asked"] == 20 and "asked" in words(plot.svg)
-    assert plot.axes.get_xscale() == "log"
-    of_rows = [to_hex(colour) for colour in plot.axes.collections[0].get_colors()]
-    assert of_rows == [theme.ROLES["ink"].light, theme.ROLES["second"].light]
     with pytest.raises(ValueError, match=r'"one" must have .* above 0'):
         plots.dumbbells({"one": {"a": 0.0}}, unit="place", axis="log", **WORDS)
 
@@ -211,22 +148,3 @@ def test_a_null_is_the_middle_of_the_colours_and_nan_stays_blank():
     values = np.array([[0.25, np.nan], [0.5, 0.0]])
     shown = plots.matrix(values, rows="o", cols="s", unit="u", null=0.25, **WORDS).svg
     assert {"0.00", "0.25", "by chance", "0.50"} <= {word.strip() for word in words(shown)}
-
-
-def test_ratios_have_a_tick_at_every_quarter_of_a_doubling_and_a_line_at_one():
-    axes = plots.dots_with_intervals(
-        {"a": ([0.8, 1.5], 0.75, 1.8)}, unit="times", ratios=True, **WORDS
-    ).axes
-    low, high = axes.get_xlim()
-    ticks = [tick for tick in axes.get_xticks() if low <= tick <= high]
-    assert np.diff(np.log2(ticks)) == pytest.approx(1 / 4) and len(ticks) >= 4
-    assert axes.lines[0].get_xdata() == [1, 1]
-
-
-def test_a_logarithmic_height_has_plain_numbers():
-    lines = {"a": [([4, 8], [1.4, 3.8])]}
-    shown = plots.bundles(lines, x="batch", y="million tokens", log_y=True, **WORDS)
-    assert {"1.5", "2", "3"} <= {*words(shown.svg)}
-    lines = {"a": [([4, 8], [0.01, 0.6])]}
-    shown = plots.bundles(lines, x="batch", y="share", log_y=True, shares=True, **WORDS)
-    assert {"1\u00a0%", "2\u00a0%", "5\u00a0%", "10\u00a0%", "50\u00a0%"} <= {*words(shown.svg)}

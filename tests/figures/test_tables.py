@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_circuits.figures import forest_plot, tables, theme
+from transformer_circuits.figures import tables, theme
 from transformer_circuits.figures.status_matrix import StatusMatrix
 from transformer_circuits.figures.values import array
 
@@ -115,14 +115,6 @@ def test_rows_that_are_not_alike_and_bars_of_no_numbers_are_refused(rows, option
         page(rows, **options)
 
 
-def test_two_columns_may_have_the_same_header():
-    rows = [["K", 0.5, 1.25], ["Q", torch.tensor(0.25), 2]]
-    shown = page(rows, columns=["kind", "largest", "largest"])
-    assert shown["text/html"].count('<th scope="col" class="number">largest</th>') == 2
-    assert '<td class="number">0.25</td><td class="number">2</td></tr>' in shown["text/html"]
-    assert shown["text/plain"].splitlines()[1].split() == ["kind", "largest", "largest"]
-
-
 def test_first_cells_are_headers_and_a_column_without_a_name_has_no_empty_head():
     shown = page([{"": "a", "all": 2.0, "some": 3.0}, {"": "b", "all": 4, "some": "none"}])
     assert '<tr><td></td><th scope="col" class="number">all' in shown["text/html"]
@@ -152,27 +144,6 @@ def test_bars_are_parts_of_the_largest_and_hollow_below_zero():
     assert "%" not in counts["text/plain"]
 
 
-def test_bars_in_the_rows_of_heads_have_the_colours_of_their_layers_unless_they_are_chances():
-    rows = [["0.1", 0.9], ["1.2 (finder)", 0.5], ["uniform", 0.1]]
-    of = {"columns": ["head", "p"], "bars": ["p"]}
-    shown = page(rows, bars_of="score", **of)["text/html"]
-    assert re.findall(r"background:var\(--(\w+),(#\w+)\)", shown) == [
-        ("first", theme.ROLES["first"].light), ("second", theme.ROLES["second"].light)
-    ]  # fmt: skip
-    assert "var(--first" not in page(rows, bars_of="probability", **of)["text/html"]
-
-
-def test_each_column_may_have_bars_of_its_own():
-    rows = [["then", 0.9, 3, 0.5], ["now", 0.1, 6, 0.2]]
-    columns = ["", "0.2 looks back", "count", "p"]
-    of = {"0.2 looks back": "share", "count": 12, "p": "probability"}
-    shown = page(rows, columns=columns, bars=columns[1:], bars_of=of)
-    assert "90\xa0%" in shown["text/plain"] and "20\xa0%" in shown["text/plain"]
-    assert re.findall(r"width:(\d+)%", shown["text/html"]) == ["90", "25", "50", "10", "50", "20"]
-    assert shown["text/html"].count("var(--first") == 2
-    assert shown["text/html"].count(theme.LIKELY.light) == 2
-
-
 def test_tokens_have_their_chances_beside_them_and_as_bars():
     cell = tables.Tokens(("<b>", "ton"), (0.95, 0.001))
     shown = page([["after", cell]], columns=["", "next"])
@@ -182,30 +153,6 @@ def test_tokens_have_their_chances_beside_them_and_as_bars():
     assert bars == [("95", theme.LIKELY.light), ("0", theme.LIKELY.light)]
     with pytest.raises(ValueError):
         page([["after", tables.Tokens(("a", "b"), (0.5,))]], columns=["", "next"])
-
-
-OURS = {"every seed": [(0.5, 0.4, 0.6), (1.0, 1.0, 1.0)]}
-ALL = OURS | {"a <control>": [(0.0, -0.1, 0.1)], "another": []}
-
-
-@pytest.mark.parametrize("side", ["above", "below"])
-def test_a_strip_is_as_wide_as_its_page_and_says_at_the_threshold_where_the_rule_holds(side):
-    """From -0.1 to 0.6 on what the edges leave of a hundred; the words stand where there is room."""
-    spans = {name: of[:1] or [None] for name, of in ALL.items()}
-    shown = forest_plot.strip({"": spans}, 0.2, side, measured="a < b", unit="%")
-    assert f'class="strip {side}" style="--at:43.2%"' in shown and "margin-left:43.2%" in shown
-    assert f"must be {side} 0.2" in shown and ("▸" in shown) == (side == "above")
-    assert re.findall(r'<circle cx="([\d.]+)%"', shown) == ["83.9", "16.1"]
-    assert "<caption>a &lt; b [%]</caption>" in shown and "a &lt;control&gt;" in shown
-    assert "margin-right:2.5%" in forest_plot.strip({"": spans}, 1.0, side, measured="a")
-
-
-def test_estimates_are_written_in_the_unit_that_their_sentence_has():
-    percent = {"unit": "%", "scaled": lambda value: 100 * value}
-    spans = {"": {"a": [(0.5, 0.4, 0.6)], "b": [(1.0, 1.0, 1.0)], "c": [None]}}
-    shown = forest_plot.strip(spans, 0.2, "above", measured="m", **percent)
-    assert "must be above 20" in shown and '>50<span class="visually-hidden"> (40 to 60)' in shown
-    assert "<td>100</td>" in shown and "<td>no case</td>" in shown
 
 
 def test_every_mark_of_a_status_has_a_symbol_a_name_and_leads_somewhere():

@@ -1,5 +1,4 @@
 import base64
-import io
 import json
 import re
 import zlib
@@ -7,11 +6,9 @@ import zlib
 import numpy as np
 import pytest
 import torch
-from matplotlib.colors import to_rgb
-from matplotlib.image import imread
 
 from transformer_circuits import files
-from transformer_circuits.figures import theme, views
+from transformer_circuits.figures import views
 
 WORDS = {"label": "A small <view>"}
 TOKENS = ["<begin>", "␣a", "␣b"]

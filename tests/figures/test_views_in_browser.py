@@ -44,6 +44,7 @@ def test_pointing_says_what_is_looked_at_and_moves_no_head(attention):
     before = [head.bounding_box() for head in heads.all()]
     attention.mouse.move(before[1]["x"] + 20, before[1]["y"] + 20)
     expect(picture).to_have_attribute("aria-label", re.compile("head 0.1"))
+    painted(attention)
     assert [head.bounding_box() for head in heads.all()] == before
 
 

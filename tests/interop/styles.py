@@ -168,18 +168,6 @@ def raschka(a):
     return runs(tokens, layers, last), config, {}
 
 
-def in_words(a):
-    """Layers that have words in place of numbers, so that each part of each is named."""
-    tokens, layers, names = a.added("words", "places"), [], {}
-    parts = ("ask", "offer", "give", "back")
-    for i, word in enumerate(("first", "second")):
-        *qkv, out = (a.linear(f"{word}.{x}", D, D, bias=False) for x in parts)
-        layers.append(reads(bare_of_norm, each(*qkv), out))
-        for W, x in zip("QKVO", parts, strict=True):
-            names[attention(W).format(layer=i)] = f"{word}.{x}.weight"
-    return runs(tokens, layers, logits(bare_of_norm, a("out", V, D))), PLAIN, names
-
-
 def transposed(a):
     """As in GPT-2 of Hugging Face: every matrix of the layers is [in, out]."""
 
@@ -284,10 +272,6 @@ def in_rows(a):
     return by_head(a, "(k h d)", BY_ROWS)
 
 
-def innermost(a):
-    return by_head(a, "(d k h)", "(d_head qkv head) d_model")
-
-
 def llama(a, pack=False):
     """Grouped keys, RMS norms, rotary in halves."""
     W_E, layers, sizes = a("model.embed_tokens.weight", V, D), [], (D, 2 * E, 2 * E)
@@ -316,16 +300,6 @@ def llama(a, pack=False):
 def phi(a):
     """The same with queries and grouped keys in one matrix."""
     return llama(a, pack=True)
-
-
-def one_layer(a):
-    """No number in any name, no position, three letters in another order, packed in rows; wide heads."""
-    W_E, head = a("lookup.weight", V, D), a.linear("to_logits", V, D)
-    kqv, out = a.linear("mix.kqv", 72, D), a.linear("mix.combine", D, 24, bias=False)
-    layer = reads(bare_of_norm, lambda x: [kqv(x).chunk(3, -1)[i] for i in (1, 0, 2)], out, 2)
-    config = {"heads": 2, "normalization_type": None, "positional_embedding_type": "none"}
-    names = {attention("KQV"): f"mix.kqv.weight {BY_ROWS}"}
-    return runs(lambda t: W_E[t], [layer], head), config, names
 
 
 def numbered(a):
@@ -379,8 +353,8 @@ def stacked(a):
     return runs(lambda t: W_E[t], layers, lambda x: last(x) @ U.T), config, names
 
 
-STYLES = [nanogpt, lecture, raschka, in_words, transposed, bare, bare_square, by_number, multihead, by_head,
-          in_rows, innermost, llama, phi, one_layer, numbered, kernels, stacked]  # fmt: skip
+STYLES = [nanogpt, lecture, raschka, transposed, bare, bare_square, by_number, multihead, by_head, in_rows, llama,
+          phi, numbered, kernels, stacked]  # fmt: skip
 
 
 def written(style, seed=0):

@@ -27,26 +27,6 @@ def test_a_build_that_differs_is_refused_and_leaves_nothing(tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
-def test_both_sides_have_every_family_and_held_out_text_is_of_many_packages():
-    """The full training text was counted once; the small profile is a part of it."""
-    counted = files.read_toml(files.data_dir() / "corpus.toml")["characters"]["full"]
-    train, held_out = (corpus.composition("small", split) for split in corpus.SPLITS[:2])
-    for parts in (train, held_out):
-        assert {part.family for part in parts} == counted.keys()
-        assert sum(part.share for part in parts) == pytest.approx(1)
-    shares = {part.package: 0.0 for part in held_out}
-    for part in held_out:
-        shares[part.package] += part.share
-    assert len(shares) >= 8 and max(shares.values()) < 0.2
-    for family, n in counted.items():
-        assert 0 < sum(part.characters for part in train if part.family == family) <= n
-    assert sum(part.documents for part in held_out) == len(corpus.read("small", "validation"))
-    packages = [
-        [p for p in sources.manifest(which) if p.split != "train"] for which in ("small", "full")
-    ]
-    assert packages[0] == packages[1], "held out is the same of both profiles"
-
-
 def test_held_out_packages_and_documents_are_never_trained_on():
     train, held_out = (corpus.read("small", split) for split in ("train", "validation"))
     assert not {d.name for d in train} & {d.name for d in held_out}

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,6 @@ from transformer_circuits.record import Record
 from transformer_circuits.text import corpus
 
 ROOT = Path(__file__).parents[2]
-CODECHECK = (ROOT / "codecheck.yml").read_text(encoding="utf-8")
 ESTIMATE = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 12}
 
 
@@ -236,16 +234,11 @@ def test_committed_verdicts_are_the_scorecards():
         assert committed[claim.id]["verdict"] == verdict, claim.id
 
 
-def test_codecheck_says_what_reproduce_makes_and_who_made_which_version():
-    said = yaml.safe_load(CODECHECK)
-    assert [entry["file"] for entry in said["manifest"]] == [manifest.REPRODUCED]
-    for name in re.findall(r"results/[\w.]+\w", CODECHECK):
-        assert (ROOT / name).is_file(), name
+def test_the_version_is_the_same_wherever_it_is_said():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     version = files.read_toml(ROOT / "pyproject.toml")["project"]["version"]
     assert str(citation["version"]) == version
-    assert [one["name"] for one in said["paper"]["authors"]] == [
-        a["name"] for a in citation["authors"]
+    said = yaml.safe_load((ROOT / "codecheck.yml").read_text(encoding="utf-8"))["paper"][
+        "reference"
     ]
-    reference = said["paper"]["reference"]
-    assert reference.startswith("https:") or f"version {version}" in reference
+    assert said.startswith("https:") or f"version {version}" in said

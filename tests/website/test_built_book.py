@@ -65,8 +65,6 @@ NEEDS = "document.documentElement.scrollWidth"
 PANELS = """() => [...document.querySelectorAll(".text_html:not(:has(img, table.dataframe))")]
     .filter((each) => getComputedStyle(each).backgroundColor !== "rgba(0, 0, 0, 0)")
     .map((each) => each.textContent.trim().slice(0, 80))"""
-KNOWN = set()
-"""Kinds of words of which a page before has been asked whether their contrast is enough."""
 STRAYED = """() => [...document.querySelectorAll("article section > .margin")]
     .filter((note) => note.getBoundingClientRect().top
         >= note.parentElement.getBoundingClientRect().bottom).map((note) => note.textContent)"""
@@ -83,32 +81,6 @@ def test_what_a_cell_shows_leaves_a_record():
     for chapter, copy in notebooks.fresh().items():
         for output in notebooks.outputs(copy):
             assert record.of(output) or "text/html" not in output.get("data", {}), chapter
-
-
-CROWDED = """() => {
-    const bar = [...document.querySelectorAll(
-        ".bd-header-article :is(.way > *, .reading, button, .dropdown)")];
-    const shown = bar.filter((part) => part.getClientRects().length && !part.closest(".dropdown *"));
-    const boxes = shown.filter((part) => !part.closest(".reading *"))
-        .map((part) => part.getBoundingClientRect()).sort((a, b) => a.left - b.left);
-    const lie = boxes.filter((box, k) => box.right > innerWidth || (k && box.left < boxes[k - 1].right - 1));
-    const under = document.querySelector(".bd-header-article").getBoundingClientRect().bottom
-        > document.querySelector("article h1")?.getBoundingClientRect().top;
-    const onTitle = [...document.querySelectorAll(".code-mark")].filter((mark) => {
-        const words = document.createRange(), { left, top, bottom } = mark.getBoundingClientRect();
-        words.selectNode(mark.parentElement.firstChild);
-        return [...words.getClientRects()].some((box) => box.top < bottom && box.bottom > top && box.right > left + 1);
-    });
-    const onMark = [...document.querySelectorAll(".code-mark + .headerlink")].filter((link) => {
-        const mark = link.previousElementSibling.getBoundingClientRect();
-        const { width, left, right, top, bottom } = link.getBoundingClientRect();
-        const on = left < mark.right && right > mark.left && top < mark.bottom && bottom > mark.top;
-        return width && mark.width && (on || right > innerWidth);
-    });
-    return lie.length + onTitle.length + onMark.length + under;
-}"""
-"""How much in the bar lies on something else or beyond the page; how many marks lie on a title's words, and
-how many signs of a link on a mark."""
 
 
 FIGURES = """() => [
@@ -128,12 +100,10 @@ def widths(opened):
     It is the story; on a phone and where it is narrowest and widest, its code is shown for a moment.
     """
     found, of_its_kind = {}, opened.name in KINDS
-    opened.evaluate("document.fonts.ready.then(() => true)")  # else a title may wrap later
     for width in at_every_width(opened, WIDTHS if of_its_kind else (PHONE, DESK)):
         at = found[width] = {
             "needs": opened.evaluate(NEEDS),
             "strayed": opened.evaluate(STRAYED),
-            "crowded": opened.evaluate(CROWDED),
             "boxes": opened.eval_on_selector_all(
                 BOXES, "all => all.map((box) => parseFloat(getComputedStyle(box).fontSize))"
             ),
@@ -164,7 +134,7 @@ def in_the_dark(opened):
     painted(opened)
     found = {
         "panels": opened.evaluate(PANELS),
-        "barriers": barriers(opened, known=KNOWN, only=["color-contrast", "link-in-text-block"]),
+        "barriers": barriers(opened, only=["color-contrast", "link-in-text-block"]),
     }
     opened.evaluate("document.documentElement.dataset.theme = 'light'")
     opened.emulate_media(color_scheme="light")
@@ -178,7 +148,6 @@ def test_no_page_scrolls_sideways_and_no_formula_is_cut_off(widths):
         if width in WIDTHS:
             assert max(at["needs"], at.get("with code", 0)) <= width
             assert at["strayed"] == [], width
-            assert not at["crowded"], width
         end = "pushed" if width in WIDTHS and width < 1200 else "beyond"
         for formula in at["formulas"]:
             assert formula["before"] >= 0 and formula[end] <= 0, (width, formula)
@@ -243,10 +212,9 @@ def test_a_page_is_light(opened):
 
 @one_of_each_kind
 def test_no_barrier_that_axe_finds(opened, in_the_dark):
-    """Of words, contrast is asked where a page has a colour, ground or class that none before it has."""
     read(opened, "code")
     opened.wait_for_function(REACHED)
-    found = barriers(opened, known=KNOWN)
+    found = barriers(opened)
     read(opened, "story")
     assert found == [] and in_the_dark["barriers"] == []
     assert in_the_dark["panels"] == [], "a light one, behind words in the dark"

@@ -1,12 +1,11 @@
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
 
 from transformer_circuits.analysis import heads
-from transformer_circuits.figures import drawings, plots, tables, views
+from transformer_circuits.figures import plots, tables, views
 from transformer_circuits.record import PNG, SVG
 from website import cross_references, glossary_links
 
@@ -38,33 +37,6 @@ def test_figures_are_those_whose_records_say_so():
     assert view.picture.startswith(b"\x89PNG") and view.kind == PNG
 
 
-def test_a_page_may_have_the_stage_in_a_state_of_its_own():
-    content = ['two_layers.without("0.2").read("A name, a name")']
-    options = {"mode": "slide", "opens": "board"}
-    directive = SimpleNamespace(content=content, arguments=["A line"], options=options)
-    (node,) = cross_references.Stage.run(directive)
-    for said in (
-        'data-mode="slide" data-stage-strip',
-        "<figcaption>A line</figcaption>",
-        "writers",
-    ):
-        assert said in node.astext()
-
-
-@pytest.mark.parametrize("builder, layouts", [("html", 2), ("revealjs", 1)])
-def test_a_drawing_of_another_page_has_its_layout_for_phones_where_there_are_some(builder, layouts):
-    drawn = drawings.load("induction")
-    found = cross_references.figures(notebook(BARS, drawn))
-    env, node = SimpleNamespace(book_found={"there": {"figures": found}}), {"page": "there"}
-    app = SimpleNamespace(env=env, builder=SimpleNamespace(name=builder))
-    asked = node | {"title": drawn.record.title, "live": False}
-    (shown,) = cross_references._shown(app, cross_references.chapter_figure(**asked))
-    assert (
-        shown.astext().count('<svg xmlns="http://www.w3.org/2000/svg" class="circuit-drawing')
-        == layouts
-    )
-
-
 def test_the_longest_term_is_found_and_no_part_of_a_word_or_verb():
     names = ("head", "induction head", "OV circuit", "BEGIN", "begin token")
     expression = glossary_links.pattern({glossary_links.key(name): 0 for name in names})
@@ -74,30 +46,11 @@ def test_the_longest_term_is_found_and_no_part_of_a_word_or_verb():
     ]  # fmt: skip
 
 
-def test_a_term_means_its_first_sentence_unless_that_needs_a_formula():
-    items = [("bigram", "Two tokens\nin a row. More."), ("score", r"$\sum\lambda$, a sum.")]
-    listed = [
-        nodes.definition_list_item(
-            "", nodes.term("", name, ids=[f"term-{name}"]), nodes.definition("", nodes.Text(text))
-        )
-        for name, text in items
-    ]
-    assert glossary_links.meanings(nodes.section("", *listed)) == {
-        "term-bigram": "Two tokens in a row."
-    }
-
-
 @pytest.mark.parametrize("inside", [nodes.literal, nodes.reference, nodes.emphasis])
 def test_code_and_links_are_left_as_they_are(inside):
     text = nodes.paragraph("", "", inside("", "head"), nodes.Text(" head"))
     found = [str(piece) for piece in glossary_links.prose(nodes.section("", text))]
     assert found == (["head", " head"] if inside is nodes.emphasis else [" head"])
-
-
-def test_the_card_names_everything_a_model_has():
-    text = " ".join(code for _, code in ROWS)
-    named = ["W_E", "W_U", "W_P", "W_Q", "W_K", "W_V", "W_O", "W_QK", "W_OV", "full_qk", "full_ov"]
-    assert len(ROWS) >= 15 and not [name for name in named if name not in text]
 
 
 @pytest.mark.parametrize("shape, code", ROWS, ids=[code for _, code in ROWS])

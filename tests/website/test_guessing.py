@@ -1,7 +1,7 @@
 """Predict first: what a box asks about waits for a guess, and never for those who want none."""
 
 import pytest
-from conftest import HTML, painted, ready, serve
+from conftest import HTML, ready, serve
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
@@ -15,7 +15,6 @@ def asked(browser):
     page.on("pageerror", lambda error: wrong.append(error.message))
     page.goto(f"{serve(page, HTML)}/chapters/02-residual-stream.html")
     ready(page)
-    painted(page)
     yield page
     page.context.close()
     assert wrong == []

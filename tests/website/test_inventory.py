@@ -13,28 +13,6 @@ from website import assets, editions, inventory
 
 ROOT = files.data_dir().parent
 FORMS = inventory.questions()
-MISCONCEPTIONS = re.findall(
-    r"^\| ([\w-]+) \| \"", (ROOT / "seminar" / "misconceptions.md").read_text("utf-8"), re.M
-)
-
-
-def test_two_forms_ask_for_the_same_fourteen_concepts_in_other_words():
-    first, second = FORMS["A"], FORMS["B"]
-    concepts = [question.concept for question in first]
-    assert concepts == [question.concept for question in second] and len({*concepts}) == 14
-    for one, other in zip(first, second, strict=True):
-        assert one.asks != other.asks and not {*one.options} & {*other.options}
-        assert {*one.thinks} == {*other.thinks}, "the same wrong ideas are offered"
-
-
-def test_every_wrong_answer_is_a_misconception_and_all_but_one_are_asked_for():
-    assert len(MISCONCEPTIONS) == len({*MISCONCEPTIONS})
-    offered = {name for asked in FORMS.values() for each in asked for name in each.thinks if name}
-    assert {*MISCONCEPTIONS} - offered == {"reproduced"} and offered <= {*MISCONCEPTIONS}
-    for asked in FORMS.values():
-        for question in asked:
-            assert len(question.options) == 3 == len({*question.options})
-            assert [not name for name in question.thinks].index(True) == question.right
 
 
 def test_the_page_does_not_say_which_answer_is_right():

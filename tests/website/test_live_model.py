@@ -38,12 +38,9 @@ def answered(texts=(), asked=(), models=("zero-layer",)):
         "texts": list(texts),
         "asked": list(asked),
     }
-    # Beside the scripts, so that they find what they import.
-    script = assets.STAGE.parents[1] / "node_modules" / ".asked.mjs"
-    script.write_text(ASKED % {"stage": assets.STAGE.as_uri()}, encoding="utf-8")
-    command = [assets.NODE, script]
+    script = ASKED % {"stage": assets.STAGE.as_uri()}
+    command = [assets.NODE, "--input-type=module", "--eval", script]
     done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True)
-    script.unlink()
     assert not done.returncode, done.stderr
     return json.loads(done.stdout)
 

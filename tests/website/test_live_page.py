@@ -33,6 +33,7 @@ def test_any_text_is_read_and_what_comes_next_is_that_of_python(live):
     text = "In the spring Ottoline saw the sea, and in autumn Ottoline"
     typed(live).fill(text)
     expect(code(live)).to_have_value(f'two_layers.read("{text}")')
+    live.wait_for_selector(READY)
     reading = two_layers.read(text)
     expect(live.locator(".token")).to_have_text([one.removeprefix("␣") for one in reading.tokens])
     numbers = live.locator(".likely output")
@@ -66,7 +67,6 @@ def test_models_and_seeds_are_a_press_away(live):
     live.get_by_role("button", name="two layers").click()
     live.get_by_role("button", name="1", exact=True).click()
     expect(code(live)).to_have_value(re.compile(r"^two_layers\.seed\(1\)"))
-    live.wait_for_selector(READY)
     live.wait_for_selector(READY)
     # Of every seed those heads are filled in that play a part on this line, as in Python's drawing.
     reading = two_layers.seed(1).read(LINE)

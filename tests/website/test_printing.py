@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 import yaml
-from conftest import barriers, painted, ready, watch
+from conftest import arrived, barriers, painted, ready, watch
 from playwright.sync_api import expect
 
 from website import slides
@@ -26,10 +26,10 @@ def in_both_themes(browser, name, take):
         watch(page)
         page.goto((HTML / f"{name}.html").as_uri(), wait_until="load")
         ready(page)
-        page.evaluate("document.fonts.ready.then(() => true)")
-        assert page.evaluate("document.documentElement.dataset.theme") == theme
+        root = page.locator("html")
+        expect(root).to_have_attribute("data-theme", theme)
         taken.append(take(page))
-        assert page.evaluate("document.documentElement.dataset.theme") == theme, "as it was"
+        expect(root).to_have_attribute("data-theme", theme)  # as it was
         page.close()
     return taken
 
@@ -53,11 +53,13 @@ def test_what_a_script_paints_is_light_on_paper(browser):
 
     def seen(page):
         page.wait_for_selector(".the-stage[data-ready] ~ .stage-panels canvas")
+        arrived(page)
         page.emulate_media(media="print")
-        page.evaluate("new Promise(requestAnimationFrame)")
+        page.wait_for_selector("html[data-on-screen]")
+        painted(page)
         shown = page.screenshot(full_page=True)
         page.emulate_media(media="screen")
-        page.wait_for_function("!('onScreen' in document.documentElement.dataset)")
+        page.wait_for_selector("html:not([data-on-screen])")
         return shown
 
     light, dark = in_both_themes(browser, "chapters/browser/live-model", seen)
@@ -68,6 +70,7 @@ def test_what_a_script_paints_is_light_on_paper(browser):
 @pytest.mark.parametrize("name", ["seminar/handout", "chapters/reference/notation-card"])
 def test_a_sheet_is_one_page_with_margins_or_without(watched, name):
     watched.goto((HTML / f"{name}.html").as_uri(), wait_until="load")
+    ready(watched)
     for margin in ("0mm", "10mm"):
         margins = dict.fromkeys(("top", "right", "bottom", "left"), margin)
         assert watched.pdf(format="A4", margin=margins).count(b"/Type /Page\n") == 1

@@ -36,9 +36,9 @@ def test_code_is_out_of_sight_until_it_is_asked_for_and_the_choice_is_kept(watch
     expect(all_code).to_have_attribute("aria-pressed", "true")
     expect(code.nth(3)).to_be_visible()
     folds = watched.locator("article details.above-input")
-    assert folds.evaluate_all("all => all.every((fold) => fold.open)")
+    expect(folds.and_(watched.locator(":not([open])"))).to_have_count(0)
     story.click()
-    assert folds.evaluate_all("all => all.every((fold) => !fold.open)")
+    expect(folds.and_(watched.locator("[open]"))).to_have_count(0)
     expect(code.nth(3)).to_be_hidden()
 
 
