@@ -4,6 +4,8 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from transformer_circuits.figures import placement, plots
 

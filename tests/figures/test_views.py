@@ -1,4 +1,5 @@
 import base64
+import io
 import json
 import re
 import zlib
@@ -6,9 +7,11 @@ import zlib
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
 
 from transformer_circuits import files
-from transformer_circuits.figures import views
+from transformer_circuits.figures import theme, views
 
 WORDS = {"label": "A small <view>"}
 TOKENS = ["<begin>", "␣a", "␣b"]
