@@ -30,16 +30,16 @@ def test_every_name_is_shown_as_it_is_written(name):
 
 
 def test_places_move_no_further_than_they_must():
-    assert placement.apart([5.0, 1.0], [1.0] * 2, 0.0, 9.0) == [5.0, 1.0]
-    assert placement.apart([5.0, 5.5, 5.0], [1.0] * 3, 0.0, 9.0) == [5.0, 7.0, 6.0]
-    assert placement.apart([9.0, 9.0, 0.0], [1.0] * 3, 0.0, 9.0) == [7.5, 8.5, 0.5]
-    assert placement.apart([4.0, 4.0], [1.0, 3.0], 0.0, 9.0) == [4.0, 6.0]
+    assert placement.spread([5.0, 1.0], [1.0] * 2, 0.0, 9.0) == [5.0, 1.0]
+    assert placement.spread([5.0, 5.5, 5.0], [1.0] * 3, 0.0, 9.0) == [5.0, 7.0, 6.0]
+    assert placement.spread([9.0, 9.0, 0.0], [1.0] * 3, 0.0, 9.0) == [7.5, 8.5, 0.5]
+    assert placement.spread([4.0, 4.0], [1.0, 3.0], 0.0, 9.0) == [4.0, 6.0]
 
 
 def test_a_long_name_beside_the_axes_is_broken_where_the_figure_is_narrow():
     for wide, lines in ((6.6, 1), (3.6, 2)):
         axes = Figure(figsize=(wide, 3), layout="constrained").subplots()
-        placement.ends(axes, {"two back given": 0.5, "near it": 0.5})
+        placement.name_line_ends(axes, {"two back given": 0.5, "near it": 0.5})
         long, near = axes.texts
         axes.figure.draw_without_rendering()
         assert long.get_text().count("\n") + 1 == lines

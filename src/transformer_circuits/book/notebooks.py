@@ -153,7 +153,7 @@ def _execute(chapter: str, stamp: str, run: Callable[[Path], None]) -> None:
 
     A copy that failed stays in `running/`, with its traceback.
     """
-    notebook = runners.cleared(read(path(chapter)))
+    notebook = runners.clear(read(path(chapter)))
     notebook["metadata"][_STAMP] = {"fingerprint": stamp}
     running = executed_path(chapter).parent / "running" / f"{chapter}.ipynb"
     running.parent.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 """Kernel of this environment, whichever one an editor saved."""
 
 
-def cleared(notebook: dict) -> dict:
+def clear(notebook: dict) -> dict:
     """Empty a notebook's code cells of outputs and counts, in place, and return it.
 
     What an editor saved is not of this run. Its kernel becomes `KERNEL`.

@@ -34,9 +34,9 @@ from transformer_circuits.model.transformer import Transformer
 
 PASSAGES = 2
 """Number of passages, of those of `head_roles.LENGTH` tokens, on which edges are cut."""
-EXISTS = "induction-head-exists"
+HEADLINE_RULE = "induction-head-exists"
 """Rule that the headline follows."""
-DRAWS = 2
+CONTROL_DRAWS = 2
 """Most draws of a random control; the book draws twenty."""
 SCHEMA = Path(__file__).with_name("card.schema.json")
 """JSON schema of `card.json`, for programs that read it."""
@@ -68,14 +68,18 @@ def of_lengths(found: ByLength) -> list[dict[str, Any]]:
 def does_induction(model: Transformer, found: ByLength, verdict: str = "") -> str:
     """Headline: heads that do induction, and lengths at which they fail; or that no head does.
 
-    `verdict`: what the rule `EXISTS` came to, if it was asked. No head is called an induction head
+    `verdict`: what the rule `HEADLINE_RULE` came to, if it was asked. No head is called an induction head
     unless both say so: untrained heads may look there, too, where a vocabulary is small.
     """
     roles = [row.role for row in head_roles.census(model)]
     # A fixed distance, or chance in a small vocabulary, matches at one length.
     real = [i for i, role in enumerate(roles) if role == "induction" and len(found.holds(i)) > 1]
     asked = f"on passages of {found.lengths[0]} to {found.lengths[-1]} tokens"
-    said = _real(found, real, asked) if real else f"{_none(found)}, {asked}"
+    said = (
+        _with_induction_heads(found, real, asked)
+        if real
+        else f"{_without_induction_heads(found)}, {asked}"
+    )
     decided = verdict.partition(":")[0]
     if decided in rules.VERDICTS and bool(real) != (decided == rules.REPRODUCED):
         said = (
@@ -85,7 +89,7 @@ def does_induction(model: Transformer, found: ByLength, verdict: str = "") -> st
     return said
 
 
-def _real(found: ByLength, real: Sequence[int], asked: str) -> str:
+def _with_induction_heads(found: ByLength, real: Sequence[int], asked: str) -> str:
     told = []
     for i in real:
         matches, holds = found.matches[:, i], found.holds(i)
@@ -103,7 +107,7 @@ def _real(found: ByLength, real: Sequence[int], asked: str) -> str:
     return f"{said}; the right token is first in {best:.0%} of places{at}"
 
 
-def _none(found: ByLength) -> str:
+def _without_induction_heads(found: ByLength) -> str:
     """Headline where no head does induction, with the reason for each that matches at some length."""
     told = []
     for i, head in enumerate(found.heads):
@@ -146,17 +150,17 @@ def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
 
 def of_rule(subject: Subject) -> dict[str, Any]:
     """Row of the rule that the headline follows: threshold, controls, power and interval."""
-    measured = catalogue.measurements()[EXISTS]
+    measured = catalogue.measurements()[HEADLINE_RULE]
     rule = measured.claim
     row = {
-        "rule": EXISTS, "claim": rule.statement, "must be": f"{rule.side} {rule.threshold:g}",
-        "threshold from": rule.threshold_from, "registered": claim.registered()[EXISTS],
+        "rule": HEADLINE_RULE, "claim": rule.statement, "must be": f"{rule.side} {rule.threshold:g}",
+        "threshold from": rule.threshold_from, "registered": claim.registered()[HEADLINE_RULE],
     }  # fmt: skip
     if not subject.model.layers:
         return {**row, "verdict": "left out: there are no heads"}
     try:
         # Each draw is a whole model: of a large one, twenty take minutes and gigabytes.
-        decision = replace(measured, draws=min(DRAWS, measured.draws)).decision([subject])
+        decision = replace(measured, draws=min(CONTROL_DRAWS, measured.draws)).decision([subject])
     except subjects.Unavailable as error:
         return {**row, "verdict": f"unavailable: {error}"}
     return row | {
@@ -184,7 +188,7 @@ def of_model(source: str | Path, config: own_model.Config = None, **how: Any) ->
             "sha256": " ".join(map(files.sha256, own_model.files_of(source))),
             "shape": asdict(model.config), "forms": sorted(model.forms),
         },
-        "read": loaded.told,
+        "read": loaded.report,
         "made by": f"transformer_circuits {version('transformer_circuits')}, torch {torch.__version__}",
         "by length": of_lengths(found),
         "heads": of_heads(model, found),

@@ -88,7 +88,7 @@ def scatter(
         if len(drawn) > 1:
             named = {name: handle for name, handle in drawn.items() if name}
             placement.legend(axes, [*named.values()], [*named])
-        placement.flags(axes, at)
+        placement.name_verticals(axes, at)
         placement.beside(axes, points, written)
 
     numbers = {x: xs, y: ys} | at

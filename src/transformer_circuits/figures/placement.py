@@ -25,7 +25,7 @@ def legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
     grow(axes, (rows + 1) * LINE)
 
 
-def flags(axes: Any, places: Mapping[str, float]) -> None:
+def name_verticals(axes: Any, places: Mapping[str, float]) -> None:
     """Draw vertical lines and name them above the axes, those further left higher up."""
     to_axes = axes.transData + axes.transAxes.inverted()
     for k, (name, place) in enumerate(sorted(places.items(), key=lambda item: -item[1])):
@@ -37,7 +37,9 @@ def flags(axes: Any, places: Mapping[str, float]) -> None:
     grow(axes, len(places) * LINE)
 
 
-def ends(axes: Any, levels: Mapping[str, float], colours: Sequence[str | None] = ()) -> None:
+def name_line_ends(
+    axes: Any, levels: Mapping[str, float], colours: Sequence[str | None] = ()
+) -> None:
     """Write names right of the axes, each at its level or as near as others leave room.
 
     `colours`: of the names, None being ink. Call it last: the scale must be the final one.
@@ -51,7 +53,7 @@ def ends(axes: Any, levels: Mapping[str, float], colours: Sequence[str | None] =
     sizes = [(name.count("\n") + 1) * LINE for name in names]
     leader = {"arrowstyle": "-", "color": GREY, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
     for i, (level, moved) in enumerate(
-        zip(levels.values(), apart(heights, sizes, 0.0, height), strict=True)
+        zip(levels.values(), spread(heights, sizes, 0.0, height), strict=True)
     ):
         axes.annotate(
             names[i], (1, level), xycoords=("axes fraction", "data"), textcoords="offset points",
@@ -60,7 +62,7 @@ def ends(axes: Any, levels: Mapping[str, float], colours: Sequence[str | None] =
         )  # fmt: skip
 
 
-def apart(places: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
+def spread(places: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
     """Middles of boxes of these sizes, moved so that none lies on another, in their order.
 
     Between `low` and `high`, if there is room.

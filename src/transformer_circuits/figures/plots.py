@@ -270,7 +270,7 @@ def bundles(
             placement.legend(axes, drawn, [*lines, *nulls])
         for first, last in stretches.values():
             axes.axvspan(first, last, color=COLOURS[0], alpha=0.1, lw=0)
-        placement.flags(axes, starts)
+        placement.name_verticals(axes, starts)
         levels, colours = {}, []
         if crossed:
             by_name = dict(zip(lines, drawn, strict=True))
@@ -282,7 +282,7 @@ def bundles(
         named = _floats(baselines or {})
         for level in named.values():
             axes.axhline(level, color=placement.GREY, lw=1, ls=":")
-        placement.ends(axes, named | levels, [*[None] * len(named), *colours])
+        placement.name_line_ends(axes, named | levels, [*[None] * len(named), *colours])
 
     numbers = {
         f"{name}{f' ({k})' if k > 1 else ''}: {axis}": array(values)

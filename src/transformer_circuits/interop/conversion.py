@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_circuits.interop import reading, their_settings
-from transformer_circuits.interop.reading import Reading, Unclear
+from transformer_circuits.interop.reading import FoundWeights, Unclear
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.general import GeneralTransformer
 from transformer_circuits.model.transformer import Transformer
@@ -31,10 +31,10 @@ def _ask(said: str, name: str, *values: Any) -> Unclear:
     return Unclear(f"{said}: say {name} in the config, one of {list(values)}")
 
 
-def _norm(found: Reading, cfg: Mapping[str, Any]) -> tuple[str | None, str]:
+def _norm(found: FoundWeights, cfg: Mapping[str, Any]) -> tuple[str | None, str]:
     """The norm, and "layers" or "last" where heads alone or W_U alone read through it."""
     gains = {at: at in found.weights for at in ("blocks.0.ln1.w", "ln_final.w")}
-    named = [name for name, part in found.told.items() if part.endswith(("ln1.w", "ln_final.w"))]
+    named = [name for name, part in found.parts.items() if part.endswith(("ln1.w", "ln_final.w"))]
     ways: list[str | None] = ["RMS", "LN"] if named else [None, "LNPre", "RMSPre"]
     if "normalization_type" in cfg:
         norm = cfg["normalization_type"]
@@ -62,7 +62,7 @@ def _norm(found: Reading, cfg: Mapping[str, Any]) -> tuple[str | None, str]:
     return norm, "last" if gains["ln_final.w"] else "layers"
 
 
-def _positions(found: Reading, cfg: Mapping[str, Any], norm: str | None) -> str:
+def _positions(found: FoundWeights, cfg: Mapping[str, Any], norm: str | None) -> str:
     table = "pos_embed.W_pos" in found.weights
     ways = ("standard", "shortformer") if table else ("none", "rotary")
     said = cfg.get("positional_embedding_type", "standard" if table and norm else None)
@@ -75,8 +75,8 @@ def _positions(found: Reading, cfg: Mapping[str, Any], norm: str | None) -> str:
         raise _ask(
             f"no weight of positions tells whether {why}", "positional_embedding_type", *ways
         )
-    if said not in ways or (found.angles and said != "rotary"):
-        has = found.angles[:2] or f"{'a' if table else 'no'} table of positions"
+    if said not in ways or (found.rotary_tables and said != "rotary"):
+        has = found.rotary_tables[:2] or f"{'a' if table else 'no'} table of positions"
         raise ValueError(f"positional_embedding_type is {said!r} but the weights have {has}")
     if norm is not None and said == "shortformer":
         what = "which are added behind the norm there is, 'LN' or 'RMS'"
@@ -88,7 +88,7 @@ class _Parts:
     """A checkpoint on its way: all by the names of our parameters, [what it writes, what it reads]."""
 
     def __init__(
-        self, found: Reading, cfg: Mapping[str, Any], norm: str | None, only: str, turned: bool
+        self, found: FoundWeights, cfg: Mapping[str, Any], norm: str | None, only: str, turned: bool
     ):
         whole = found.weights["embed.W_E"].dtype
         self.dtype = whole if whole == torch.float64 else torch.float32
@@ -116,7 +116,7 @@ class _Parts:
         self.read("norm", "ln_final", {"W_U": (W_U, bias)}, only != "layers")
         self.W_P = self.take("pos_embed.W_pos") if "pos_embed.W_pos" in self.given else None
         if unread := [name for name in self.given if name not in self.taken]:
-            raise ValueError(f"nothing reads {unread}, as which tensors were read: {found.told}")
+            raise ValueError(f"nothing reads {unread}, as which tensors were read: {found.parts}")
 
     def take(self, name: str, *zeros: int) -> Tensor:
         """A weight; one that is not there is zero."""
@@ -181,7 +181,7 @@ class _Parts:
 
 
 def transformer(
-    weights: Mapping[str, Tensor], config: Mapping[str, Any], told: dict[str, Any] | None = None
+    weights: Mapping[str, Tensor], config: Mapping[str, Any], report: dict[str, Any] | None = None
 ) -> Transformer:
     """Model of a checkpoint: a `Transformer`, of `GeneralTransformer` only what needs to be.
 
@@ -195,7 +195,7 @@ def transformer(
       here nothing that is written has one.
     - Keys and values of a group of heads stand here once for each head.
 
-    `told`: gets what tensors were read as, and which settings were used and which not.
+    `report`: gets what tensors were read as, and which settings were used and which not.
     """
     cfg, unused = their_settings.settings(config)
     found = reading.read(weights, cfg, config.get("names") or {})
@@ -203,8 +203,8 @@ def transformer(
     positions = _positions(found, cfg, norm)
     parts = _Parts(found, cfg, norm, only, positions == "rotary")
     model = _built(parts, found.n_layers, positions)
-    if told is not None:
-        told |= {"tensors": found.told, "settings used": cfg, "settings not used": unused, "taken for granted": GRANTED,
+    if report is not None:
+        report |= {"tensors": found.parts, "settings used": cfg, "settings not used": unused, "taken for granted": GRANTED,
                  "norm": norm, "positions": positions}  # fmt: skip
     return model
 

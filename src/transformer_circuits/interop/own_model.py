@@ -38,7 +38,7 @@ class Loaded:
     """Model, and a report of how its file was read."""
 
     model: Transformer
-    told: dict[str, Any] = field(default_factory=dict)
+    report: dict[str, Any] = field(default_factory=dict)
     """By "tensors", "settings used", "settings not used", "taken for granted", "norm" and "positions";
     empty for files of this book."""
 
@@ -102,9 +102,9 @@ def read(
         config = beside if config is None and beside.is_file() else config
     settings = _json(Path(config)) if isinstance(config, str | Path) else dict(config or {})
     settings["names"] = {**(settings.get("names") or {}), **(names or {})}
-    told: dict[str, Any] = {}
+    report: dict[str, Any] = {}
     try:
-        loaded = Loaded(conversion.transformer(tensors, settings, told), told)
+        loaded = Loaded(conversion.transformer(tensors, settings, report), report)
     except (ValueError, TypeError, OverflowError, AttributeError) as error:
         of_kind = (
             "" if isinstance(error, ValueError) else "a setting of its config is of another kind: "

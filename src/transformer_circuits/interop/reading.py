@@ -168,15 +168,15 @@ class Family:
 
 
 @dataclass
-class Reading:
+class FoundWeights:
     """Weights of somebody's checkpoint in one layout, by TransformerLens's names, and how each was found."""
 
     weights: dict[str, Tensor]
     """W_Q, W_K, W_V and W_O are [head, d_head, d_model]; W_E, W_pos and W_U are [n, d_model]."""
     n_layers: int
-    told: dict[str, str]
+    parts: dict[str, str]
     """Part that tensors were read as, by the pattern of their names, with "{layer}" and "{head}"."""
-    angles: list[str]
+    rotary_tables: list[str]
     """Names of tables of rotary angles, which are not read: the config gives the angles."""
 
 
@@ -253,8 +253,10 @@ class _Reader:
             plain[name] = W
         said = [*_said(names, plain)]
         left = {name: W for name, W in plain.items() if name not in dict(said)}
-        self.angles = [name for name in left if has(name, "angles", last=True)]
-        left = {n: W for n, W in left.items() if n not in self.angles and not _no_weight(n, W)}
+        self.rotary_tables = [name for name in left if has(name, "angles", last=True)]
+        left = {
+            n: W for n, W in left.items() if n not in self.rotary_tables and not _no_weight(n, W)
+        }
         said = [(name, at) for name, at in said if at[1] != "none"]
         numbers.require_numbers(left | {name: plain[name] for name, _ in said})
         of_layers = {name for name, at in said if whole(at[1])[:6] == "blocks"}
@@ -327,7 +329,7 @@ class _Reader:
         """Families that are or have W_Q, say."""
         return [f for f in self.families if atom in f.atoms]
 
-    def read(self) -> Reading:
+    def read(self) -> FoundWeights:
         self._width()
         self._by_words()
         self._by_what_is_left()
@@ -346,8 +348,8 @@ class _Reader:
             raise self.unclear(f"W_E or W_U is missing, and tie_word_embeddings is {tied}")
         elif tied and not (there[0].shape == there[1].shape and torch.equal(*there)):
             raise files.UserError("tie_word_embeddings is true, but W_E and W_U are different")
-        told = {f.pattern: f"{whole(f.part)} {f.axes}".strip() for f in self.families}
-        return Reading(made, len(self.layers), told, self.angles)
+        parts = {f.pattern: f"{whole(f.part)} {f.axes}".strip() for f in self.families}
+        return FoundWeights(made, len(self.layers), parts, self.rotary_tables)
 
     def _width(self) -> None:
         """d_model, the side that all matrices have, and which tensors are tables of that width."""
@@ -574,7 +576,7 @@ def _solved(
     return found
 
 
-def read(given: Mapping[str, Tensor], cfg: Mapping[str, Any], names: Names) -> Reading:
+def read(given: Mapping[str, Tensor], cfg: Mapping[str, Any], names: Names) -> FoundWeights:
     """Weights of a checkpoint by the names of parts.
 
     `cfg`: settings by the names of `their_settings`. `names`: which tensors are which parts, where that is said.
