@@ -1,12 +1,16 @@
 """The cell that makes a chapter run in Colab; `test_clean_room` runs it as Colab does."""
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
 import zipfile
+from pathlib import Path
 
+import nbformat
 import pytest
 
 from transformer_circuits.book import first_cell, notebooks
@@ -36,6 +40,55 @@ from types import ModuleType
 sys.path.append({sysconfig.get_path("purelib")!r})  # as -S has it: no editable installation
 sys.modules["google.colab"] = ModuleType("google.colab")
 """
+CLAIM = """[[claim]]
+id = "one"
+source = "paper"
+kind = "identity"
+section = "s"
+statement = "s"
+reported = "r"
+rule = "r"
+chapter = "05-some"
+"""
+
+
+def test_the_scorecard_runs_chapters_where_the_package_is_not_installed(tmp_path, in_a_notebook):
+    """As in Colab, where only the path of its own process leads to the package."""
+    package = Path(first_cell.__file__).parents[1]
+    ignored = shutil.ignore_patterns("__pycache__")
+    checkout = tmp_path / "book"
+    shutil.copytree(package, checkout / "src" / package.name, ignore=ignored)
+    for name in ("book/data", "book/chapters", "jupyter/kernels/python3"):
+        (tmp_path / name).mkdir(parents=True)
+    (checkout / "data" / "corpus.toml").touch()
+    (checkout / "data" / "claims.toml").write_text(CLAIM)
+    catalogue = checkout / "src" / package.name / "claims" / "catalogue.py"
+    modules = re.compile(r"MODULES = \(.*?\)", re.DOTALL)
+    catalogue.write_text(modules.sub("MODULES = ()", catalogue.read_text()), encoding="utf-8")
+    cells = [
+        first_cell.CLONING.replace("{url}", "file:///nowhere"),
+        'book.check("it holds", True, claim="one")',
+    ]
+    notebook = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells)))
+    nbformat.write(notebook, checkout / "chapters" / "05-some.ipynb")
+    python = [sys.executable, "-S", "-c"]
+    launch = f"{UNINSTALLED}\nfrom ipykernel import kernelapp\nkernelapp.launch_new_instance()"
+    spec = {"argv": [*python, launch, "-f", "{connection_file}"], "display_name": "Colab's"}
+    (tmp_path / "jupyter/kernels/python3/kernel.json").write_text(json.dumps(spec))
+    code = f"""{UNINSTALLED}
+sys.path.insert(0, {str(checkout / "src")!r})
+from transformer_circuits.book import notebooks
+from transformer_circuits.claims import catalogue, scorecard
+notebooks.run_missing()
+print(scorecard.verdict(catalogue.claims()["one"], scorecard.evidence()["one"]))
+"""
+    environment = os.environ | {"JUPYTER_PATH": str(tmp_path / "jupyter")}
+    environment.pop("PYTHONPATH", None)
+    said = subprocess.run([*python, code], capture_output=True, text=True, env=environment)
+    lines = said.stdout.splitlines()
+    assert lines[0].startswith("executed 1 of 1 chapters ") and lines[-1] == "any weights", (
+        said.stderr
+    )
 
 
 SHELL = """
