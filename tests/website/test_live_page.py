@@ -67,7 +67,6 @@ def test_models_and_seeds_are_a_press_away(live):
     live.get_by_role("button", name="1", exact=True).click()
     expect(code(live)).to_have_value(re.compile(r"^two_layers\.seed\(1\)"))
     live.wait_for_selector(READY)
-    live.wait_for_selector(READY)
     # Of every seed those heads are filled in that play a part on this line, as in Python's drawing.
     reading = two_layers.seed(1).read(LINE)
     play = [still.note_taker(reading), *still.finders(reading)]
