@@ -172,11 +172,15 @@ def test_an_answer_is_found_without_a_key(level, seed):
     assert mark(served(level, seed), circuit(heads_, edges)).right
 
 
+def opened(page, site):  # noqa: F811
+    page.goto((site / "hunt.html").as_uri())
+    page.wait_for_selector(READY)
+    return page
+
+
 @pytest.fixture
 def hunting(watched, site):  # noqa: F811
-    watched.goto((site / "hunt.html").as_uri())
-    watched.wait_for_selector(READY)
-    return watched
+    return opened(watched, site)
 
 
 def verdict(page):
@@ -212,7 +216,7 @@ def test_a_hunt_begins_with_nothing_chosen_and_no_answer_is_marked(hunting):
 def test_nothing_can_be_asked_of_a_hunt_before_it_is_there(watched, site):  # noqa: F811
     held = []
     watched.route("**/live/hunt-1-4.js", lambda route: held.append(route))
-    watched.goto((site / "hunt.html").as_uri())
+    watched.goto((site / "hunt.html").as_uri(), wait_until="commit")
     ways = [
         watched.get_by_role("button", name=name)
         for name in ("Mark my answer", "A hint", "Show an answer")
@@ -226,9 +230,12 @@ def test_nothing_can_be_asked_of_a_hunt_before_it_is_there(watched, site):  # no
 
 
 @pytest.mark.browser
-def test_until_another_hunt_is_there_all_is_about_the_one_before(hunting):
+def test_until_another_hunt_is_there_all_is_about_the_one_before(watched, site):  # noqa: F811
     held = []
-    hunting.route("**/live/hunt-3-4.js", lambda route: held.append(route))
+    watched.route(
+        "**/live/hunt-3-4.js", lambda route: held.append(route)
+    )  # heeded by pages to come
+    hunting = opened(watched, site)
     level = hunting.get_by_role("group", name="Level")
     level.get_by_role("button", name="3").click()
     head = hunting.locator('.heads [data-name="0.1"]')
