@@ -274,7 +274,7 @@ def test_an_answer_that_changes_while_it_is_marked_is_to_be_marked_again(hunting
 
 @pytest.mark.browser
 def test_a_finger_shows_looks_and_then_switches_heads_off(browser, site):  # noqa: F811
-    page = browser.new_page(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 844})
+    page = browser.new_page(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 600})
     page.goto((site / "hunt.html").as_uri())
     page.wait_for_selector(READY)
     ((_, finds, _),) = circuit_hunt.hunt(*SHIPPED[0]).planted.edges

@@ -399,6 +399,37 @@ def test_it_stays_below_the_bar_and_leaves_the_text_its_room(page, size):
     assert small >= (14 if size[0] > 640 else 13)
 
 
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844), (320, 568)])
+def test_a_line_of_three_hundred_words_is_scrolled_in_its_room(page, size):
+    calm(page)
+    resized(page, *size)
+    words = "The old king Valdemar spoke, and the people heard him there. " * 28
+    code(page).fill(f'two_layers.read("{words}Valdemar")')
+    expect(page.locator(".token").nth(400)).to_be_attached()
+    page.wait_for_selector(READY)
+    most = 0.5 if size[0] > 640 else 0.4
+    assert page.locator(".the-stage").bounding_box()["height"] <= most * size[1]
+    expect(page.locator(".token.at")).to_be_in_viewport(ratio=1)
+    code(page).fill(WHOLE)
+    expect(page.locator(".line.long")).to_have_count(0)
+
+
+def test_on_a_low_phone_heads_are_behind_a_button_that_says_so(page):
+    calm(page)
+    resized(page, 320, 568)
+    heads = page.get_by_role("button", name="Heads")
+    expect(heads).to_have_attribute("aria-expanded", "false")
+    expect(head(page, "0.2")).to_be_hidden()
+    heads.click()
+    expect(heads).to_have_attribute("aria-expanded", "true")
+    head(page, "0.2").click()
+    expect(page.locator(".said")).to_contain_text("Without 0.2.")
+    page.wait_for_selector(READY)
+    assert page.locator(".the-stage").bounding_box()["height"] <= 0.4 * 568
+    heads.click()
+    expect(head(page, "0.2")).to_be_hidden()
+
+
 def test_no_barrier_that_axe_finds_in_the_light_and_in_the_dark(page):
     calm(page)
     page.add_style_tag(content="* { transition: none !important }")

@@ -101,8 +101,14 @@ class Stage {
       peek: (head) => this.peek(head),
       state: () => this.state,
     });
-    const show = () => this.figure.toggleAttribute("data-heads");
-    const heads = button("Heads", show, { class: "plain show-heads" });
+    const show = ({ currentTarget: shows }) => {
+      shows.ariaExpanded = String(this.figure.toggleAttribute("data-heads"));
+    };
+    const heads = button("Heads ▾", show, {
+      class: "plain show-heads",
+      title: "Heads, to switch off and on",
+      "aria-expanded": "false",
+    });
     const code = h("div", { class: "code" }, this.input, heads, this.copy, this.back, this.offered);
     this.scrubber = h(
       "label",

@@ -42,7 +42,16 @@ export class Strip {
     for (const stop of this.stops) stop();
     if (!this.reads.hidden) this.fillReads();
     this.draw();
+    if (moves) this.reach();
     if (moves) this.fly();
+  }
+
+  // Of a line that is longer than its room, the place looked from is seen.
+  reach() {
+    const { y, height } = this.placed(this.places[this.given.result.at].token);
+    const { scrollTop, clientHeight } = this.line;
+    if (y < scrollTop || y + 3 * height > scrollTop + clientHeight)
+      this.line.scrollTop = y - clientHeight / 2;
   }
 
   // --- the line ---------------------------------------------------------------------------------
@@ -224,6 +233,8 @@ export class Strip {
     const { result } = this.given;
     const [one, last] = [0, -1].map((i) => this.placed(this.places.at(i).token).y);
     this.line.classList.toggle("rows", last - one > 6);
+    const { offsetTop, offsetHeight } = this.words;
+    this.line.classList.toggle("long", offsetTop + offsetHeight > this.line.clientHeight + 1);
     const all = looks(result, this.shown).filter(({ to }) => to < this.places.length);
     const found = brought(result, this.shown);
     const paths = all.map((look) => {
