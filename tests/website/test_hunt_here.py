@@ -13,7 +13,7 @@ from itertools import product
 
 import pytest
 import torch
-from conftest import barriers
+from conftest import barriers, painted, resized
 from playwright.sync_api import expect
 from stage_pages import READY, site  # noqa: F401
 
@@ -25,6 +25,7 @@ from website.live import weights
 
 N_HEADS = circuit_hunt.N_HEADS
 SHIPPED = list(product(circuit_hunt.LEVELS, assets.HUNT_SEEDS))
+FIRST_HINT = "1 of the first layer, 1 of the second, and 1 edge will do."
 MARK = """
 for await (const part of process.stdin) text += part;
 const { packed, answers, spec, share } = JSON.parse(text);
@@ -46,6 +47,16 @@ def served(level, seed) -> Hunt:
     model = quantisation.rounded(hunted.model)
     model.W_P.copy_(quantisation.dequantise(*quantisation.quantise(model.W_P)))
     return dataclasses.replace(hunted, model=model)
+
+
+def worded(because):
+    """A reason as the page gives it: it has words for the paper's letters."""
+    into = {"Q": "queries", "K": "keys", "V": "values"}
+    return re.sub(
+        r"the edge (.) from (\S+) to (\S+)",
+        lambda edge: f"{edge[2]} → {into[edge[1]]} of {edge[3]}",
+        because,
+    )
 
 
 def number(head):
@@ -99,7 +110,7 @@ def test_an_answer_is_marked_as_in_python(level, seed):
     whole = float(circuit_hunt.cross_entropy.mean(hunted.model(hunted.tokens), hunted.targets))
     nobody = circuit_hunt.left(hunted, circuit([], []))
     for answer, expected, said in zip(given, marks, found["marks"], strict=True):
-        assert (said["right"], said["because"]) == (expected.right, expected.because)
+        assert (said["right"], said["because"]) == (expected.right, worded(expected.because))
         alone = circuit_hunt.left(hunted, answer)
         assert said["whole"] == pytest.approx(whole, abs=1e-4)
         assert said["nobody"] == pytest.approx(nobody, abs=1e-4)
@@ -161,11 +172,15 @@ def test_an_answer_is_found_without_a_key(level, seed):
     assert mark(served(level, seed), circuit(heads_, edges)).right
 
 
+def opened(page, site):  # noqa: F811
+    page.goto((site / "hunt.html").as_uri())
+    page.wait_for_selector(READY)
+    return page
+
+
 @pytest.fixture
 def hunting(watched, site):  # noqa: F811
-    watched.goto((site / "hunt.html").as_uri())
-    watched.wait_for_selector(READY)
-    return watched
+    return opened(watched, site)
 
 
 def verdict(page):
@@ -195,6 +210,87 @@ def test_a_hunt_begins_with_nothing_chosen_and_no_answer_is_marked(hunting):
     ((_, finds, _),) = circuit_hunt.hunt(*SHIPPED[0]).planted.edges
     hunting.locator(f'.heads [data-name="{called(finds)}"]').hover()
     expect(hunting.locator(".arcs path")).not_to_have_count(0)
+
+
+@pytest.mark.browser
+def test_nothing_can_be_asked_of_a_hunt_before_it_is_there(watched, site):  # noqa: F811
+    held = []
+    watched.route("**/live/hunt-1-4.js", lambda route: held.append(route))
+    watched.goto((site / "hunt.html").as_uri(), wait_until="commit")
+    ways = [
+        watched.get_by_role("button", name=name)
+        for name in ("Mark my answer", "A hint", "Show an answer")
+    ]
+    for way in ways:
+        expect(way).to_be_disabled()
+    watched.wait_for_function("document.documentElement.dataset.awaits === '1'")
+    held[0].continue_()
+    for way in ways:
+        expect(way).to_be_enabled()
+
+
+@pytest.mark.browser
+def test_until_another_hunt_is_there_all_is_about_the_one_before(watched, site):  # noqa: F811
+    held = []
+    watched.route(
+        "**/live/hunt-3-4.js", lambda route: held.append(route)
+    )  # heeded by pages to come
+    hunting = opened(watched, site)
+    level = hunting.get_by_role("group", name="Level")
+    level.get_by_role("button", name="3").click()
+    head = hunting.locator('.heads [data-name="0.1"]')
+    head.click()
+    costs = hunting.locator(".costs .row span")
+    expect(hunting.locator(".heads [aria-checked=false]")).to_have_text("0.1")
+    hunting.get_by_role("button", name="A hint").click()
+    expect(verdict(hunting)).to_have_text(FIRST_HINT)
+    assert hunting.evaluate("location.hash") == "#1-4"
+    held[0].continue_()
+    expect(level.get_by_role("button", name="3")).to_have_attribute("aria-pressed", "true")
+    expect(hunting.locator(".heads [aria-checked=false]")).to_have_count(0)
+    expect(costs).to_have_count(3)
+    # A hint of level 3, which takes a while, is not one of level 1.
+    hunting.evaluate(
+        """() => { const [to] = document.querySelectorAll("[aria-label=Level] button");
+        [...document.querySelectorAll(".ways-out button")][1].click(); to.click(); }"""
+    )
+    hunting.wait_for_function("location.hash === '#1-4'")
+    hunting.wait_for_selector(READY)
+    expect(verdict(hunting)).to_contain_text("Which heads make this circuit?")
+    hunting.get_by_role("button", name="A hint").click()
+    expect(verdict(hunting)).to_have_text(FIRST_HINT)
+
+
+@pytest.mark.browser
+def test_an_answer_that_changes_while_it_is_marked_is_to_be_marked_again(hunting):
+    name_it(hunting, heads.Head(0, 1))
+    hunting.evaluate(
+        """() => { document.querySelector(".ways-out button").click();
+        document.querySelector("[aria-label='I name head 0.2']").click(); }"""
+    )
+    expect(verdict(hunting)).to_have_text("The answer is another one now: mark it again.")
+    expect(hunting.locator(".past li")).to_have_count(0)
+
+
+@pytest.mark.browser
+def test_a_finger_shows_looks_and_then_switches_heads_off(browser, site):  # noqa: F811
+    page = browser.new_page(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 600})
+    page.goto((site / "hunt.html").as_uri())
+    page.wait_for_selector(READY)
+    ((_, finds, _),) = circuit_hunt.hunt(*SHIPPED[0]).planted.edges
+    head = page.locator(f'.heads [data-name="{called(finds)}"]')
+    press = page.get_by_role("group", name="Pressing a head")
+    head.tap()
+    expect(page.locator(".tag", has_text=f"{called(finds)} looks")).to_be_visible()
+    expect(page.locator(".said")).to_contain_text(f"{called(finds)} (")
+    expect(head).to_have_attribute("aria-checked", "true")
+    head.tap()
+    expect(page.locator(".tag")).to_have_count(0)
+    press.get_by_role("button", name="switches it off").tap()
+    head.tap()
+    expect(head).to_have_attribute("aria-checked", "false")
+    expect(page.locator(".costs")).to_contain_text("What is off or cut costs")
+    page.close()
 
 
 @pytest.mark.browser
@@ -244,6 +340,8 @@ def test_hints_come_one_by_one_and_an_answer_is_shown_on_demand(hunting):
     ):
         hunting.get_by_role("button", name="A hint").click()
         expect(verdict(hunting)).to_contain_text(said)
+    hunting.get_by_role("button", name="A hint").click()
+    expect(verdict(hunting)).to_have_text("There is no other hint. An answer can be shown.")
     hunting.get_by_role("button", name="Show an answer").click()
     expect(verdict(hunting)).to_contain_text("This answer would do")
     mark_it(hunting)
@@ -257,10 +355,11 @@ def test_it_has_no_barrier_and_fits_a_phone(hunting):
     mark_it(hunting)
     expect(hunting.locator(".past li")).to_have_count(1)
     for width in (320, 390, 1440):
-        hunting.set_viewport_size({"width": width, "height": 844})
+        resized(hunting, width)
         assert hunting.evaluate("document.documentElement.scrollWidth") <= width
         for theme in ("light", "dark"):
             hunting.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+            painted(hunting)
             assert barriers(hunting, "article") == [], (width, theme)
 
 

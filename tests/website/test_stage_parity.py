@@ -285,21 +285,21 @@ WRONG = {
     "zero_layers.": "after zero_layers. expected seed or read (character 12)",
     "two_layers.without": "after two_layers.without expected “(” (character 18)",
     "two_layers.without(": 'after two_layers.without( expected a head, "0.0" to "1.5" (character 19)',
-    "two_layers.without(0.2)": 'after two_layers.without( expected a head, "0.0" to "1.5", not 0 (character 20)',
-    'two_layers.without("2.0")': 'after two_layers.without( expected a head, "0.0" to "1.5", not " (character 20)',
-    'two_layers.without("0.2': 'after two_layers.without( expected a head, "0.0" to "1.5", closed by its quote, not " (character 20)',
-    'two_layers.without("0.2" "1.0")': 'after two_layers.without("0.2" expected “)”, not " (character 26)',
+    "two_layers.without(0.2)": 'after two_layers.without( expected a head, "0.0" to "1.5", not 0.2 (character 20)',
+    'two_layers.without("2.0")': 'after two_layers.without( expected a head, "0.0" to "1.5", not "2.0" (character 20)',
+    'two_layers.without("0.2': 'after two_layers.without( expected a head, "0.0" to "1.5", closed by its quote, not "0.2 (character 20)',
+    'two_layers.without("0.2" "1.0")': 'after two_layers.without("0.2" expected “)”, not "1.0" (character 26)',
     'two_layers.without("0.2")': 'after two_layers.without("0.2") expected “.” (character 25)',
-    'two_layers.cut("1.0"': 'after two_layers.cut( expected a head, "0.0" to "0.5", not " (character 16)',
+    'two_layers.cut("1.0"': 'after two_layers.cut( expected a head, "0.0" to "0.5", not "1.0" (character 16)',
     CUT + "off=": 'after two_layers.cut("0.2", expected into or of, not off (character 23)',
-    CUT + 'into="key"': 'after two_layers.cut("0.2", into= expected "queries", "keys" or "values", not " (character 28)',
+    CUT + 'into="key"': 'after two_layers.cut("0.2", into= expected "queries", "keys" or "values", not "key" (character 28)',
     CUT + 'into="keys")': 'after …layers.cut("0.2", into="keys" expected “, of=”, not ) (character 34)',
-    CUT + 'of="0.1"': 'after two_layers.cut("0.2", of= expected a head, "1.0" to "1.5", not " (character 26)',
+    CUT + 'of="0.1"': 'after two_layers.cut("0.2", of= expected a head, "1.0" to "1.5", not "0.1" (character 26)',
     "two_layers.seed(3)": "after two_layers.seed( expected 0, 1 or 2, not 3 (character 17)",
     "two_layers.after(300)": "after two_layers.after( expected 75, 200, 325, 375, 475 or 935, not 300 (character 18)",
     "two_layers.after(75).seed(1)": "after two_layers.after(75).seed( expected 0 (of others no moment was kept), not 1 (character 27)",
     "two_layers.read(": "after two_layers.read( expected a line of text in quotes (character 16)",
-    'two_layers.read("A': 'after two_layers.read( expected a line of text in quotes, closed by its quote, not " (character 17)',
+    'two_layers.read("A': 'after two_layers.read( expected a line of text in quotes, closed by its quote, not "A (character 17)',
     'two_layers.read("A", an=': 'after two_layers.read("A", expected at, not an (character 22)',
     'two_layers.read("A", at=A': 'after two_layers.read("A", at= expected a piece in quotes or a place, not A (character 25)',
     'two_layers.read("A").seed(1)': 'after two_layers.read("A") expected the end, for read ends the line, not . (character 21)',
@@ -345,10 +345,34 @@ def test_what_may_stand_at_the_caret_is_offered(folder):
 def test_what_the_page_cannot_do_is_said(folder):
     wrong = {
         "not in this page": two_layers.after(375).read(LINE).state,
-        "no such token": two_layers.read(LINE).state | {"at": "Ron"},
-        "the places 0 to 20": two_layers.read(LINE).state | {"at": 21},
         "1201 tokens but two_layers reads 512": two_layers.read("").state | {"text": "a b" * 600},
     }
     states = [{"state": state, "opens": None, "conditions": []} for state in wrong.values()]
     for message, found in zip(wrong, asked(folder, states=states)["answers"], strict=True):
         assert message in found["message"]
+
+
+def test_a_place_that_is_not_on_the_line_is_left_out_and_said_to_be(folder):
+    line = two_layers.read(LINE).state
+    states = [line | {"at": at} for at in ("Ron", 21, "V", 20)]
+    states = [{"state": state, "opens": None, "conditions": []} for state in states]
+    found = [one["result"] for one in asked(folder, states=states)["answers"]]
+    assert [one.get("lost") for one in found] == [True, True, None, None]
+    assert [one["at"] for one in found] == [two_layers.read(LINE).at] * 3 + [20]
+
+
+TWICE = """
+import { sentences } from "STAGE/shown.js";
+const patterns = [[[[1], [0.2, 0.8], [0.3, 0.45, 0.25]]]];
+const result = { tokens: ["◦", "␣a", "␣b"], pieces: [], next: [], at: 2, first: -1, patterns, L: 1, H: 1 };
+process.stdout.write(sentences({ off: [], cuts: [] }, result, ["0.0"]).at(-1));
+"""
+
+
+def test_a_second_look_that_is_drawn_is_said_too():
+    script = TWICE.replace("STAGE", assets.STAGE.as_uri())
+    said = subprocess.run(
+        [assets.NODE, "--input-type=module", "-e", script], capture_output=True, text=True
+    )
+    places = "0.0 (45\u00a0%) looks at “a”, 0.0 (30\u00a0%) looks at the beginning of the line and 0.0 (25\u00a0%) looks at itself"
+    assert said.stdout == f"From “b”, {places}.", said.stderr

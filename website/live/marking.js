@@ -4,6 +4,9 @@
 import { WHOLE } from "./model.js";
 import { logProbability } from "./questions.js";
 
+// What a head reads, by the paper's letters, as a page calls it.
+export const INTO = { Q: "queries", K: "keys", V: "values" };
+
 // The mean loss with something done to the model. [nats]
 export function loss(model, { tokens, targets }, spec) {
   const costs = tokens.flatMap((ids, line) => {
@@ -53,7 +56,7 @@ export function mark(model, lines, { heads: given, edges: asked }, share) {
     return said(false, `alone, what you named does ${does}% of the work`);
   }
   const cuts = edges.map((edge) => ({
-    what: `when the edge ${edge.kind} from ${called(edge.earlier)} to ${called(edge.later)} is cut`,
+    what: `when ${called(edge.earlier)} → ${INTO[edge.kind]} of ${called(edge.later)} is cut`,
     less: { heads, edges: edges.filter((one) => one !== edge) },
   }));
   const losses = heads.map((head) => ({

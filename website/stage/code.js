@@ -209,11 +209,13 @@ class Reader {
     const column = this.at;
     const before = this.text.slice(0, column).trim();
     const short = before.length > 30 ? `…${before.slice(-29)}` : before;
-    const [stands] = this.text.slice(column).match(/^(?:\w+|\S)?/);
+    const rest = this.text.slice(column);
+    const [stands] = rest.match(/^(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[\d.]+|\w+|\S)?/s);
+    const not = stands.length > 30 ? `${stands.slice(0, 29)}…` : stands;
     const character = Math.min(column + 1, this.text.length || 1);
     const message =
       `${short && `after ${short} `}expected ${said}` +
-      `${stands && `, not ${stands}`} (character ${character})`;
+      `${not && `, not ${not}`} (character ${character})`;
     throw Object.assign(new Error(message), { column, words });
   }
 }

@@ -39,7 +39,8 @@ export function pass(state) {
   }
   const tokens = ids.map((id) => labels[id]);
   const name = again(ids, tokens);
-  const at = state.at === null ? (name?.begin ?? ids.length - 1) : place(tokens, state.at);
+  const found = place(tokens, state.at);
+  const at = found ?? name?.begin ?? ids.length - 1;
   const edge = ({ from, into, of }) => ({
     kind: KINDS[into],
     earlier: number(from, H),
@@ -49,7 +50,7 @@ export function pass(state) {
   const done = kept(model, spec);
   model.extend(done, ids, { predicts: false });
   model.predict(done, at, at + 1);
-  return { model, done, ids, tokens, name, at };
+  return { model, done, ids, tokens, name, at, lost: state.at !== null && found === null };
 }
 
 // A run with something done to the model: the one before, if the same was done there; else its rows.
@@ -72,7 +73,7 @@ const labelOf = (id) => known.labels[id];
 // that they ask about.
 export function run(state, { opens = null, conditions = [] } = {}) {
   const began = performance.now();
-  const { model, done, ids, tokens, name, at } = pass(state);
+  const { model, done, ids, tokens, name, at, lost } = pass(state);
   const { labels } = known;
   const { n_layers: L, n_heads: H } = model.config;
   if (name) model.predict(done, name.begin, name.end - 1);
@@ -102,21 +103,18 @@ export function run(state, { opens = null, conditions = [] } = {}) {
     H,
     cutDifferently: cutDifferently(tokens),
   };
+  if (lost) result.lost = true; // there is no such place: this one is where it would be without
   const [what, head] = (opens ?? "").split(" ");
   if (what === "board") Object.assign(result, board(model, done, at));
   if (what === "column") result.column = column(model, done, state, result, head);
   return { ...result, ms: performance.now() - began };
 }
 
-// The last place with this label, or the place of this number.
+// The last place with this label, or the place of this number; null if there is none.
 function place(tokens, asked) {
-  if (typeof asked === "number") {
-    if (asked < tokens.length) return asked;
-    throw new Error(`at is ${asked} but the line has the places 0 to ${tokens.length - 1}`);
-  }
-  const found = tokens.findLastIndex((token) => bare(token) === asked);
-  if (found < 0) throw new Error(`at is "${asked}" but the line has no such token`);
-  return found;
+  const same = (token, k) => k === asked || bare(token) === asked;
+  const found = tokens.findLastIndex(same);
+  return found < 0 ? null : found;
 }
 
 const tokenOf = (label) => known.labels.indexOf(label.replaceAll(" ", "␣"));

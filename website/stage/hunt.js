@@ -1,16 +1,16 @@
 // The stage with names taken away: somebody hid a circuit in a small model, and the reader names it. The
 // worker marks what is named by cutting all else; the page holds no key.
 import source from "worker";
-import { between, named } from "../live/marking.js";
+import { between, INTO, named } from "../live/marking.js";
 import { asking, fetched, latest } from "../live/models.js";
 import { bar, button, choice, group, h, listed, svg, toggled } from "./parts.js";
-import { noteTaker } from "./shown.js";
+import { noteTaker, sentences } from "./shown.js";
 import { Strip } from "./strip.js";
 
-const INTO = { Q: "queries", K: "keys", V: "values" };
 const { hunts, models } = globalThis.Circuits;
 const { levels, seeds, share } = hunts;
 const H = 6; // heads in a layer
+const PRESS = { off: "switches it off", looks: "shows its looks" };
 const called = (head) => `${Math.floor(head / H)}.${head % H}`;
 
 class Hunt {
@@ -18,6 +18,8 @@ class Hunt {
     this.figure = figure;
     this.ask = asking(source);
     this.added = {};
+    this.solved = {};
+    this.press = matchMedia("(hover: none)").matches ? "looks" : "off"; // a finger cannot point
     this.build();
     this.refresh = latest(() => this.find());
     this.start(this.linked());
@@ -30,6 +32,7 @@ class Hunt {
     this.strip = new Strip(this.moving, {
       change: (state) => this.change(state),
       peek: (head) => this.peek(head),
+      press: (head) => this.press === "looks" && this.choose(head),
       state: () => this.state,
     });
     this.said = h("p", { class: "said", role: "status", "aria-live": "polite" });
@@ -44,10 +47,11 @@ class Hunt {
     const ways = h(
       "p",
       { class: "ways-out" },
-      button("Mark my answer", () => this.mark()),
-      button("A hint", () => this.hint()),
-      button("Show an answer", () => this.show()),
+      button("Mark my answer", () => this.mark(), { disabled: true }),
+      button("A hint", () => this.hint(), { disabled: true }),
+      button("Show an answer", () => this.show(), { disabled: true }),
     );
+    this.ways = ways.children;
     this.figure.after(
       h(
         "div",
@@ -70,32 +74,48 @@ class Hunt {
     return known ? { level, seed: Number(seed) } : first;
   }
 
+  // Until the model is there, all is about the one before.
   async start({ level, seed }) {
     const name = `hunt-${level}-${seed}`;
-    Object.assign(this, { level, seed, name });
-    history.replaceState(null, "", `#${level}-${seed}`);
-    await fetched(name);
-    await (this.added[name] ??= this.ask({ kind: "add", name, packed: models[name] }));
-    if (name !== this.name) return;
-    this.lines = models[name].lines;
+    this.wanted = name;
+    const added = () => this.ask({ kind: "add", name, packed: models[name] });
+    try {
+      await (this.added[name] ??= fetched(name).then(added));
+    } catch ({ message }) {
+      delete this.added[name];
+      return this.say(message);
+    }
+    if (name !== this.wanted) return;
     Object.assign(this, {
+      level,
+      seed,
+      name,
+      lines: models[name].lines,
       line: 0,
       answer: { heads: [], edges: [] },
+      alone: null,
       won: null,
       hints: 0,
       peeked: null,
-      solved: null,
+      chosen: null,
+      result: null,
     });
+    history.replaceState(null, "", `#${level}-${seed}`);
     this.past.replaceChildren();
+    for (const way of this.ways) way.disabled = false;
     this.say(
       this.wrong ??
-        "Which heads make this circuit? Point at a head to see its looks; press it to switch it off, and see what that costs.",
+        "Which heads make this circuit? See where each looks, switch it off, and see what that costs.",
     );
     this.wrong = null;
     this.change({ off: [], cuts: [], at: null });
   }
 
+  // Only what has changed is made anew: a button must not go from under a finger.
   fillTop() {
+    const key = [this.name, this.line, this.press].join();
+    if (this.filled === key) return;
+    this.filled = key;
     const level = Object.entries(levels).map(([one, title]) => {
       const start = () => this.start({ level: one, seed: this.seed });
       return choice(one, one === this.level, start, { title });
@@ -109,6 +129,14 @@ class Hunt {
     const focused = [...this.top.querySelectorAll("button")].indexOf(document.activeElement);
     const another = () => this.start({ level: this.level, seed: other });
     const said = (text) => h("span", {}, text);
+    const presses = Object.entries(PRESS).map(([press, does]) => {
+      const turns = () => {
+        Object.assign(this, { press, chosen: null });
+        this.fillTop();
+        this.paint(false);
+      };
+      return choice(does, press === this.press, turns);
+    });
     const line = `Line ${this.line + 1} of ${this.lines.tokens.length}`;
     this.top.replaceChildren(
       group("Level", { class: "choice" }, said("Level"), ...level),
@@ -119,6 +147,7 @@ class Hunt {
         button("Another such model", another),
       ),
       h("div", { class: "choice" }, said(line), button("Next line", turn)),
+      group("Pressing a head", { class: "choice" }, said("Pressing a head"), ...presses),
     );
     this.top.querySelectorAll("button")[focused]?.focus();
   }
@@ -134,6 +163,14 @@ class Hunt {
     if (this.peeked === head || !this.result) return;
     this.peeked = head;
     this.paint(false);
+  }
+
+  // One head whose looks alone are drawn, until it is let go.
+  choose(head) {
+    this.chosen = this.chosen === head ? null : head;
+    this.peeked = null;
+    this.paint(false);
+    return true;
   }
 
   async find() {
@@ -161,10 +198,13 @@ class Hunt {
   }
 
   paint(moves) {
-    const { result, shown: state, peeked, won } = this;
+    const { result, shown: state, won } = this;
+    if (!result) return; // of this hunt nothing has come yet
+    const peeked = this.peeked ?? this.chosen;
     const taker = won ? noteTaker(state, result, won.heads) : null;
     const team = won ? won.heads.filter((head) => head >= H).map(called) : [];
     this.strip.paint({ result, state, whole: null, team, taker, peeked, nameless: !won }, moves);
+    this.said.textContent = sentences(state, result, this.strip.shown).at(-1);
     this.paintCosts();
     this.paintMine();
   }
@@ -176,8 +216,7 @@ class Hunt {
       ["no head at all", nobody],
       ["as it is above", now],
     ];
-    if (this.alone !== undefined && this.alone !== null)
-      rows.push(["what I named, alone", this.alone]);
+    if (this.alone !== null) rows.push(["what I named, alone", this.alone]);
     const most = Math.max(...rows.map(([, nats]) => nats));
     const bars = rows.map(([name, nats]) =>
       h("div", { class: "row" }, ...bar(name, nats / most, nats.toFixed(2))),
@@ -197,6 +236,8 @@ class Hunt {
   // The answer as a drawing to press: heads of both layers, and between those that are named the three
   // ways in which the later can read the earlier.
   paintMine() {
+    if (this.drawn === this.answer) return;
+    this.drawn = this.answer;
     const { heads, edges } = this.answer;
     const focused = [...this.mine.querySelectorAll("button")].indexOf(document.activeElement);
     const head = (index) =>
@@ -257,6 +298,7 @@ class Hunt {
   }
 
   set(answer) {
+    if (this.won) this.say(""); // that was another answer
     Object.assign(this, { answer, alone: null, won: null });
     this.paint(false);
   }
@@ -280,7 +322,8 @@ class Hunt {
       answer: { heads: answer.heads, edges },
       share,
     });
-    if (answer !== this.answer) return;
+    if (name !== this.name) return;
+    if (answer !== this.answer) return this.say("The answer is another one now: mark it again.");
     this.alone = found.alone;
     const words = edges.map(
       ({ kind, later, earlier }) => `${called(earlier)} → ${INTO[kind]} of ${called(later)}`,
@@ -296,20 +339,22 @@ class Hunt {
     this.past.append(h("li", { class: found.right ? "right" : "" }, told));
     this.say(`${found.right ? "✓ Right" : "✗ Not yet"}: ${found.because}.`, found.right);
     if (!found.right) return this.paint(false);
-    this.won = answer;
-    this.figure.toggleAttribute("data-won", true);
+    Object.assign(this, { won: answer, chosen: null });
     await this.change({ off: [], cuts: [], at: null });
   }
 
   // An answer, found as a reader could find one: by leaving out whatever is not missed.
-  async answerOf() {
+  async answerOf(words) {
     const { name, lines } = this;
-    return (this.solved ??= await this.ask({ kind: "solve", name, lines, share }));
+    this.say(words);
+    const found = await (this.solved[name] ??= this.ask({ kind: "solve", name, lines, share }));
+    return name === this.name ? found : null;
   }
 
   async hint() {
-    this.say("Looking …");
-    const { heads, edges } = await this.answerOf();
+    const found = await this.answerOf("Looking …");
+    if (!found) return;
+    const { heads, edges } = found;
     const [early, late] = [heads.filter((head) => head < H), heads.filter((head) => head >= H)];
     const hints = [
       `${early.length} of the first layer, ${late.length} of the second, and ${edges.length} ${edges.length === 1 ? "edge" : "edges"} will do.`,
@@ -317,13 +362,13 @@ class Hunt {
       `Of the second: ${listed(late.map(called))}.`,
       `The edges lead into ${listed([...new Set(edges.map(({ kind }) => INTO[kind]))])}.`,
     ];
-    this.say(hints[Math.min(this.hints++, hints.length - 1)]);
+    this.say(hints[this.hints++] ?? "There is no other hint. An answer can be shown.");
   }
 
   async show() {
-    this.say("Leaving out whatever is not missed …");
-    const { heads, edges } = await this.answerOf();
-    this.set({ heads, edges: edges.map(named) });
+    const found = await this.answerOf("Leaving out whatever is not missed …");
+    if (!found) return;
+    this.set({ heads: found.heads, edges: found.edges.map(named) });
     this.say("This answer would do. Mark it, and cut a part of it, to see why.");
   }
 }

@@ -8,7 +8,7 @@ import { Live } from "./live.js";
 import { decide, noName } from "./marks.js";
 import { bare, inOnePiece } from "./names.js";
 import { button, group, h } from "./parts.js";
-import { finders, isWhole, noteTaker, wholeOf } from "./shown.js";
+import { finders, isWhole, noteTaker, token, wholeOf } from "./shown.js";
 import { Strip } from "./strip.js";
 
 const Circuits = (globalThis.Circuits ??= {});
@@ -56,9 +56,12 @@ class Stage {
     this.moments = [];
     this.conditions = [];
     this.learn(figure);
+    this.result = this.known.get(keyOf(this.state, this.opens)) ?? null;
+    this.shown = this.state;
     this.build();
     this.live = figure.dataset.mode === "live" ? new Live(this) : null;
-    this.refresh = latest(() => this.find());
+    this.asked = latest(() => this.find());
+    this.compare = latest(() => this.findWhole());
   }
 
   // What was computed when the book was built: the result of a state, and those of what it unfolds.
@@ -98,8 +101,14 @@ class Stage {
       peek: (head) => this.peek(head),
       state: () => this.state,
     });
-    const show = () => this.figure.toggleAttribute("data-heads");
-    const heads = button("Heads", show, { class: "plain show-heads" });
+    const show = ({ currentTarget: shows }) => {
+      shows.ariaExpanded = String(this.figure.toggleAttribute("data-heads"));
+    };
+    const heads = button("Heads ▾", show, {
+      class: "plain show-heads",
+      title: "Heads, to switch off and on",
+      "aria-expanded": "false",
+    });
     const code = h("div", { class: "code" }, this.input, heads, this.copy, this.back, this.offered);
     this.scrubber = h(
       "label",
@@ -123,8 +132,12 @@ class Stage {
     });
   }
 
-  // A press leaves the keys to the slides; who comes here by keyboard has them on the stage.
+  // A press leaves the keys to the slides; who comes here by keyboard has them on the stage. Whoever comes
+  // back to a slide finds it as it was.
   present() {
+    addEventListener("slidechanged", ({ currentSlide }) => {
+      if (this.mine && !currentSlide.contains(this.figure)) this.letFollow();
+    });
     this.figure.addEventListener("click", ({ detail, target }) => {
       if (detail) target.closest("button")?.blur();
     });
@@ -135,15 +148,20 @@ class Stage {
 
   // --- the state --------------------------------------------------------------------------------------
 
-  // `mine`: it is the reader who asks for this state.
+  // `mine`: it is the reader who asks for this state. `typed`: in the line of code.
   go(state, { mine = false, opens = mine ? this.opens : null, typed = false } = {}) {
-    Object.assign(this, { state, opens, peeked: null });
+    if (this.wrong) this.say("The model reads the line.");
+    Object.assign(this, { state, opens, typed, peeked: null, wrong: null });
     if (mine) this.take();
     if (!typed) this.input.value = write(state);
-    if (this.input.hasAttribute("aria-invalid")) this.say("The model reads the line.");
     this.input.removeAttribute("aria-invalid");
     this.figure.removeAttribute("data-refused");
     return this.refresh();
+  }
+
+  // What is known is shown at once, whatever else is waited for.
+  refresh() {
+    return this.known.has(keyOf(this.state, this.opens)) ? this.find() : this.asked();
   }
 
   // Whose the state is: the reader's, or the text's.
@@ -155,12 +173,17 @@ class Stage {
 
   take() {
     this.own(true);
-    history.replaceState(null, "", HASH + encodeURIComponent(write(this.state)));
+    this.addressed(HASH + encodeURIComponent(write(this.state)));
+  }
+
+  // The address of a slide is that of the presentation.
+  addressed(address) {
+    if (this.figure.dataset.mode !== "slide") history.replaceState(null, "", address);
   }
 
   letFollow() {
     this.own(false);
-    history.replaceState(null, "", location.pathname + location.search);
+    this.addressed(location.pathname + location.search);
     const step = this.current();
     if (step) this.read(step);
     else
@@ -188,17 +211,24 @@ class Stage {
       this.offer();
     } catch (error) {
       if (error.column === undefined) throw error;
-      this.refuse();
       this.own(true);
-      this.say(error.message, true);
+      this.refuse(error.message);
       this.offer();
+      if (this.result) this.paint(false);
     }
   }
 
-  // What is shown is of the line before.
-  refuse() {
+  // What is shown is of the line before; why stays said until something else is asked for.
+  refuse(message) {
+    this.typed = true;
     this.input.setAttribute("aria-invalid", "true");
     this.figure.dataset.refused = "";
+    this.tell(message);
+  }
+
+  tell(message) {
+    this.wrong = message;
+    this.say(message, true);
   }
 
   key(event) {
@@ -269,32 +299,53 @@ class Stage {
 
   async find() {
     const { state, opens } = this;
-    const wait = setTimeout(() => this.figure.toggleAttribute("data-old", true), PATIENCE);
-    const before = this.result;
+    const asked = () => state === this.state; // an answer that comes late is of no state that is shown
+    const old = () => this.figure.toggleAttribute("data-old", this.state !== this.shown);
+    const wait = setTimeout(old, PATIENCE);
+    const before = this.painted;
     try {
       const result = await this.result_(state, opens);
-      if (state !== this.state) return;
-      Object.assign(this, { result, shown: state, whole: this.wholeKnown(state, result) });
+      if (!asked()) return;
+      const shown = result.lost ? { ...state, at: null } : state;
+      const whole = this.wholeKnown(shown, result);
+      Object.assign(this, { result, state: shown, shown, whole });
+      if (result.lost) this.lost(state);
       this.paint(before !== result);
-      if (!this.whole && engine.ask) {
-        const whole = await this.result_(wholeOf(state));
-        if (state !== this.state) return;
-        this.whole = whole;
-        this.paint(false);
-      }
-      this.figure.dataset.ready = "";
+      if (!this.whole && engine.ask) this.compare();
     } catch (error) {
-      this.say(error.message, true);
-      this.figure.dataset.wrong = error.message;
-      if (document.activeElement === this.input) this.refuse();
-      if (this.shown && state === this.state && document.activeElement !== this.input) {
-        this.state = this.shown; // nothing is shown as done that was not
-        this.input.value = write(this.shown);
-      }
+      if (asked()) this.fail(error.message);
     } finally {
       clearTimeout(wait);
-      if (state === this.state) this.figure.removeAttribute("data-old");
+      if (this.state === this.shown) this.figure.removeAttribute("data-old");
     }
+  }
+
+  // The place looked from is not on the line: whoever typed that has it to mend, in a line that is read.
+  lost({ at }) {
+    const { result, typed, input, state } = this;
+    if (typed) input.setAttribute("aria-invalid", "true");
+    else input.value = write(state);
+    const none = typeof at === "number" ? `place ${at}` : `“${at}”`;
+    const from = token(result, result.at);
+    this.tell(`No ${none} is on this line, so at= is left out: you look from “${from}”.`);
+  }
+
+  // Nothing is shown as done that was not: a press is taken back, a line that was typed stays to be mended.
+  fail(message) {
+    if (this.typed) this.refuse(this.wrong ?? message);
+    else this.tell(message);
+    this.state = this.shown;
+    if (!this.typed) this.input.value = write(this.shown);
+    if (this.result) this.paint(false);
+  }
+
+  // What to compare with comes later, and no other state waits for it.
+  async findWhole() {
+    const { shown } = this;
+    const whole = this.whole ?? (await this.result_(wholeOf(shown)).catch(() => null));
+    if (shown !== this.shown || this.whole || !whole) return;
+    this.whole = whole;
+    this.paint(false);
   }
 
   wholeKnown(state, result) {
@@ -322,10 +373,12 @@ class Stage {
       : "";
     const [done, likely, from] = this.strip.says();
     // What the bars show, too, is not seen where there is little room; why a line is refused stays said.
-    if (!this.input.hasAttribute("aria-invalid"))
+    if (!this.wrong)
       this.say([notice, done, h("span", { class: "seen" }, likely), from, legend], notice);
     this.took.textContent = result.ms ? `The model ran here, in ${Math.round(result.ms)} ms.` : "";
     this.mark();
+    this.painted = result;
+    this.figure.dataset.ready = "";
   }
 
   // The same in every seed, as far as it is known.

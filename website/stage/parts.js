@@ -41,7 +41,7 @@ export const toggled = (list, one) =>
 // Arrow keys move among the buttons of a group, which is one stop of the Tab key. `columns`: how many
 // stand beside each other, if they stand in rows.
 export function roving(group, columns = null) {
-  const buttons = () => [...group.querySelectorAll("button")];
+  const buttons = () => [...group.querySelectorAll("button:enabled")];
   group.addEventListener("keydown", (event) => {
     const all = buttons();
     const from = all.indexOf(document.activeElement);
@@ -56,9 +56,12 @@ export function roving(group, columns = null) {
   group.addEventListener("focusin", ({ target }) => {
     for (const one of buttons()) one.tabIndex = one === target ? 0 : -1;
   });
+  // The stop stays; at first it is what is pressed.
   return () => {
     const all = buttons();
-    const stop = all.find((one) => one.tabIndex === 0 && one !== all[0]) ?? all[0];
+    const stops = all.filter((one) => one.tabIndex === 0);
+    const pressed = all.find((one) => one.ariaPressed === "true");
+    const stop = stops.length === 1 ? stops[0] : (pressed ?? all[0]);
     for (const one of all) one.tabIndex = one === stop ? 0 : -1;
   };
 }

@@ -4,6 +4,7 @@ import { bare, listed, percent, readable } from "./parts.js";
 
 const LOOKS = 0.3; // attention from which a look counts, as on the drawing
 const FAINT = 0.12; // attention below which no arc is drawn
+export const STRONG = 0.25; // attention from which a look is said
 
 const name = (layer, head) => `${layer}.${head}`;
 export const split = (head) => head.split(".").map(Number);
@@ -104,9 +105,11 @@ export function sentences(state, result, heads) {
     : next?.length
       ? `After “${token(result, at)}” it expects ${listed(next.slice(0, 3).map(({ label, p }) => `“${bare(label)}” (${percent(p)})`))}.`
       : "";
-  const strongest = heads.flatMap((head) => looks(result, [head]).slice(0, 1));
-  const looked = [...new Set(strongest.map(({ to }) => to))].map((to) => {
-    const there = strongest.filter((look) => look.to === to);
+  const said = heads.flatMap((head) =>
+    looks(result, [head]).filter(({ share }, k) => !k || share >= STRONG),
+  );
+  const looked = [...new Set(said.map(({ to }) => to))].map((to) => {
+    const there = said.filter((look) => look.to === to);
     const each = there.map(({ head, share }) => `${head} (${percent(share)})`);
     return `${listed(each)} ${each.length > 1 ? "look" : "looks"} at ${place(result, to)}`;
   });

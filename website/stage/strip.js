@@ -1,8 +1,9 @@
 // The strip: the line with its notes, arcs, pieces and how likely they are, the grid of heads, and what one
 // head reads of the others. It draws what it is given, {state, result, whole, team, taker, opens}, and says
-// what a reader presses: `act` has change(state), peek(head) and stir().
+// what a reader presses: `act` has change(state), peek(head) and state(); press(head), if it has that, may
+// take a press of a head.
 import { bare, button, group, h, percent, roving, signed, svg, toggled } from "./parts.js";
-import { brought, drawn, looks, token as read, sentences, split } from "./shown.js";
+import { brought, drawn, looks, token as read, STRONG, sentences, split } from "./shown.js";
 
 const INTO = ["queries", "keys", "values"];
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
@@ -41,7 +42,16 @@ export class Strip {
     for (const stop of this.stops) stop();
     if (!this.reads.hidden) this.fillReads();
     this.draw();
+    if (moves) this.reach();
     if (moves) this.fly();
+  }
+
+  // Of a line that is longer than its room, the place looked from is seen.
+  reach() {
+    const { y, height } = this.placed(this.places[this.given.result.at].token);
+    const { scrollTop, clientHeight } = this.line;
+    if (y < scrollTop || y + 3 * height > scrollTop + clientHeight)
+      this.line.scrollTop = y - clientHeight / 2;
   }
 
   // --- the line ---------------------------------------------------------------------------------
@@ -223,6 +233,8 @@ export class Strip {
     const { result } = this.given;
     const [one, last] = [0, -1].map((i) => this.placed(this.places.at(i).token).y);
     this.line.classList.toggle("rows", last - one > 6);
+    const { offsetTop, offsetHeight } = this.words;
+    this.line.classList.toggle("long", offsetTop + offsetHeight > this.line.clientHeight + 1);
     const all = looks(result, this.shown).filter(({ to }) => to < this.places.length);
     const found = brought(result, this.shown);
     const paths = all.map((look) => {
@@ -252,26 +264,35 @@ export class Strip {
       token.classList.toggle("found", i === found?.to && i !== result.at);
   }
 
-  // What is said at the arcs: one button for each place that is looked at, which opens what its heads read.
+  // What is said at the arcs, once for each place that is looked at; a head of the second layer opens what it
+  // reads. Only others are made anew: a button must not go from under a finger.
   tag(paths) {
-    const strong = paths.filter(({ look }) => look.share >= 0.25);
+    const strong = paths.filter(({ look }) => look.share >= STRONG);
     const ends = [...new Set(strong.map(({ look }) => look.to))];
     const made = ends.map((to) => {
       const here = strong.filter(({ look }) => look.to === to);
       const said = here.map(
         ({ look }) => `${look.head} ${to ? "looks" : "rests"} ${percent(look.share)}`,
       );
-      const { way, look } = here.at(-1);
       const rows = here.some((one) => one.way.rows);
-      const tag = button(said.join(rows ? "\n" : ", "), () => this.open(here[0].look.head), {
-        class: `tag ${to ? (split(look.head)[0] ? "second" : "first") : "rests"}`,
-        title: `What ${look.head} reads of earlier heads`,
-      });
-      return { tag, rows, x: way.top.x, y: Math.min(...here.map(({ way }) => way.top.y)) - 11 };
+      const y = Math.min(...here.map(({ way }) => way.top.y)) - 11;
+      const { head } = here[0].look;
+      return { text: said.join(rows ? "\n" : ", "), to, head, rows, x: here.at(-1).way.top.x, y };
     });
-    this.tags.replaceChildren(...made.map(({ tag }) => tag));
+    const key = JSON.stringify(made.map(({ text, to, head }) => [text, to, head]));
+    if (this.tagged !== key) this.tags.replaceChildren(...made.map((one) => this.tagOf(one)));
+    this.tagged = key;
+    made.forEach((one, k) => (one.tag = this.tags.children[k]));
     if (made.some(({ rows }) => rows)) this.stack(made);
     else this.spread(made);
+  }
+
+  tagOf({ text, to, head }) {
+    const later = split(head)[0] > 0;
+    const kind = `tag ${to ? (later ? "second" : "first") : "rests"}`;
+    if (!later) return h("span", { class: kind }, text);
+    const title = `What ${head} reads of earlier heads`;
+    return button(text, () => this.open(head), { class: kind, title });
   }
 
   // Of two that would lie on each other one goes to the left or right, or up.
@@ -312,6 +333,8 @@ export class Strip {
 
   // What was found moves along its arc, and on to the piece that it makes likely.
   async fly() {
+    this.flight?.cancel(); // that of another state
+    this.carried.hidden = true;
     const { result } = this.given;
     const found = brought(result, this.shown);
     if (!found || !this.solid || STILL.matches || document.hidden) return;
@@ -323,7 +346,6 @@ export class Strip {
     Object.assign(this.carried.style, { offsetPath: `path("${d}${hop}")`, offsetRotate: "0deg" });
     this.carried.textContent = read(result, found.to);
     this.carried.hidden = false;
-    this.flight?.cancel();
     const steps = { offsetDistance: ["0%", "100%"] };
     this.flight = this.carried.animate(steps, { duration: 900, easing: "ease-in-out" });
     const mine = this.flight;
@@ -359,6 +381,7 @@ export class Strip {
 
   head(name) {
     const turn = () => {
+      if (this.act.press?.(name)) return;
       const state = this.act.state();
       this.act.change({ ...state, off: toggled(state.off, name) });
     };
@@ -407,8 +430,9 @@ export class Strip {
   }
 
   close() {
+    const inside = this.reads.contains(document.activeElement); // else somebody types elsewhere
     this.reads.hidden = true;
-    this.tags.querySelector("button")?.focus({ preventScroll: true });
+    if (inside) this.tags.querySelector("button")?.focus({ preventScroll: true });
   }
 
   fillReads() {
