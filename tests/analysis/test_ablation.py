@@ -45,6 +45,15 @@ def test_the_mean_is_over_all_windows_and_places(model, windows):
     torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.parametrize("head", [(0, 1), (1, 3)])
+def test_losses_without_a_head_are_those_of_the_model_without(model, windows, head):
+    inputs, targets = windows
+    found = ablation.losses_without(model, inputs, targets, [head])
+    smaller = ablation.without(model, [head])
+    for losses, of in zip((found[0], found[1][0]), (model, smaller), strict=True):
+        torch.testing.assert_close(losses, cross_entropy.per_token(of(inputs), targets))
+
+
 def test_resampling_takes_the_same_place_of_another_window(model, windows):
     inputs, targets = (some[:4] for some in windows)
     outputs = model.trace(inputs).head_outputs[1][:, 3]

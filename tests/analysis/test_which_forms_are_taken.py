@@ -79,6 +79,7 @@ CALLS = {
     ablation.without: lambda f, m, t, x: f(m, [(0, 1)])(x.IN),
     ablation.without_mlps: lambda f, m, t, x: f(m)(x.IN),
     ablation.with_output: lambda f, m, t, x: f(m, t, (0, 1), t.head_outputs[0][:, 0]),
+    ablation.losses_without: lambda f, m, t, x: f(m, x.IN, x.OUT, [(0, 1)]),
     ablation.loss_increase: lambda f, m, t, x: f(m, x.IN, x.OUT),
     ablation.losses_at: lambda f, m, t, x: f(m, STREAM, torch.tensor([20, 40])),
     by_length.measured: lambda f, m, t, x: f(m).matches,
@@ -128,7 +129,9 @@ CALLS = {
     term_importance.under_patterns_of_embeddings: lambda f, m, t, x: f(m, x.IN),
     term_importance.losses: lambda f, m, t, x: f(m, x.IN, x.OUT),
     term_importance.losses_by_steps: lambda f, m, t, x: f(m, x.IN, x.OUT),
-    ensemble.copying: lambda f, m, t, x: f(m, x.IN, t.patterns[0], x.FORMS),
+    ensemble.copying: lambda f, m, t, x: f(
+        m, x.IN, t.patterns[0], x.FORMS, m.W_U @ m.layers[0].W_O
+    ),
     ensemble.each_by_itself: lambda f, m, t, x: f(m, x.IN, x.EVEN, m.layers[0].W_K @ m.W_E),
     skip_trigram_bugs.split: lambda f, m, t, x: f(m, x.IN),
     skip_trigram_bugs.veto: lambda f, m, t, x: f(m, STREAM, NEVER, 3),
@@ -141,6 +144,7 @@ CALLS = {
     credit.paths: lambda f, m, t, x: f(m, x.ALONE, 5, 3),
     credit.gradients: lambda f, m, t, x: f(m, x.IN, PLACES),
     credit.shares: lambda f, m, t, x: f(m, x.IN, PLACES),
+    credit.both: lambda f, m, t, x: f(m, x.IN, PLACES)[0],
     path_patching.patched: lambda f, m, t, x: f(m, t, {EDGE: x.NOTHING}),
     path_patching.losses_patched: lambda f, m, t, x: f(m, t, {EDGE: x.NOTHING}, x.OUT),
     edge_sets.rise: lambda f, m, t, x: f(m, t, x.OUT, [EDGE]),
@@ -393,7 +397,7 @@ BY_PARTS = {
     singular_directions.strengths, singular_directions.channel, composition.white_basis,
     edge_sets.interaction, over_text.strongest, term_importance.patterns_of_embeddings,
     term_importance.under_patterns_of_embeddings,
-    ablation.without_mlps, ablation.losses_at, expansion.score_terms, present_token.heads,
+    ablation.without_mlps, ablation.losses_without, ablation.losses_at, expansion.score_terms, present_token.heads,
     by_length.measured, head_roles.census, head_roles.matching, head_roles.induction_head,
     head_roles.previous_token_head, head_roles.previous_token_heads, head_roles.cast,
 }  # fmt: skip

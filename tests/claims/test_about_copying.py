@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 import torch
 
-from transformer_circuits.analysis import copying_scores
+from transformer_circuits.analysis import ablation, copying_scores
 from transformer_circuits.claims import about_copying, controls, rules, subjects
 from transformer_circuits.claims.subjects import Subject
 from transformer_circuits.model.transformer import Transformer
@@ -101,11 +101,11 @@ def test_what_helps_inside_words_is_worth_more_there(subject, monkeypatch):
     """A loss that rises by one nat inside words, when the previous-token head is off, is seen."""
     previous = subject.previous_token_head
 
-    def losses(model, inputs, targets):
-        off = (model.layers[previous.layer].W_O[previous.head] == 0).all()
-        return tokenizer.inside_words(inputs).double() * off
+    def losses(model, inputs, targets, off):
+        inside = tokenizer.inside_words(inputs).double()
+        return 0 * inside, torch.stack([inside * (head == previous) for head in off])
 
-    monkeypatch.setattr(about_copying, "_losses", losses)
+    monkeypatch.setattr(ablation, "losses_without", losses)
     found = about_copying.worth_inside_words(subject)
     assert torch.allclose(found[~found.isnan()], torch.ones(()).double())
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer_circuits.analysis import heads
@@ -116,16 +116,54 @@ def loss_increase(
         for layer, r in enumerate(_results(model, trace)):
             other = r.roll(1, dims=0) if replacement == "resample" else means[layer]
             for head, change in enumerate((other - r).unbind(dim=1)):
-                W_O = model.layers[layer].W_O[head]
-                if layer + 1 == config.n_layers and general.NORM not in model.forms:
-                    unembed = model.W_U @ W_O  # [n_vocab, d_head]
-                    losses = cross_entropy.changed(logits, change[counted], unembed, right)
-                else:
-                    x = trace.residual[layer + 1] + change @ W_O.T
-                    x = _onwards(model, trace, layer, x, frozen)[counted]
-                    losses = cross_entropy.per_token(model.unembed(x), right)
+                where = trace, heads.Head(layer, head), counted
+                losses = _losses(model, *where, change, logits, right, frozen)
                 rises[layer, head] += float((losses - intact).sum())
     return (rises / (targets != -100).sum()).to(means)
+
+
+@torch.no_grad()
+def losses_without(
+    model: Transformer,
+    inputs: Int[Tensor, "batch pos"],
+    targets: Int[Tensor, "batch pos"],
+    off: Iterable[heads.HeadName],
+) -> tuple[Float[Tensor, "batch pos"], Float[Tensor, "head batch pos"]]:
+    """Losses of the intact model, and those if one head writes nothing, for each of `off`. [nats]"""
+    model.require(*general.all_but(general.HELD))
+    off, parts = [heads.one(model, head) for head in off], []
+    smaller = [without(model, [head]) for head in off] if model.mlps else []
+    for batch, after in cross_entropy.batches(inputs, targets, n_vocab=model.config.n_vocab):
+        trace, everywhere = model.trace(batch), torch.ones_like(after, dtype=torch.bool)
+        logits, right, results = trace.logits.flatten(0, 1), after.flatten(), _results(model, trace)
+        rows = [cross_entropy.per_token(logits, right)]
+        rows += [cross_entropy.per_token(one(batch).flatten(0, 1), right) for one in smaller]
+        for head in [] if smaller else off:
+            change = -results[head.layer][:, head.head]
+            rows.append(_losses(model, trace, head, everywhere, change, logits, right, False))
+        parts.append(torch.stack(rows).unflatten(1, after.shape))
+    losses = torch.cat(parts, dim=1)
+    return losses[0], losses[1:]
+
+
+def _losses(
+    model: Transformer,
+    trace: Trace,
+    head: heads.Head,
+    counted: Bool[Tensor, "batch pos"],
+    change: Float[Tensor, "batch pos d_head"],
+    logits: Float[Tensor, "counted n_vocab"],
+    right: Int[Tensor, " counted"],
+    frozen: bool,
+) -> Float[Tensor, " counted"]:
+    """Losses at the counted places if a head's result is changed; `logits` and `trace`: the intact ones."""
+    W_O = model.layers[head.layer].W_O[head.head]
+    if head.layer + 1 == model.config.n_layers and general.NORM not in model.forms:
+        unembed = model.W_U @ W_O  # [n_vocab, d_head]
+        return cross_entropy.changed(logits, change[counted], unembed, right)
+    x = trace.residual[head.layer + 1] + change @ W_O.T
+    x = _onwards(model, trace, head.layer, x, frozen)[counted]
+    return cross_entropy.per_token(model.unembed(x), right)
 
 
 def _results(model: Transformer, trace: Trace) -> Float[Tensor, "layer batch head pos d_head"]:

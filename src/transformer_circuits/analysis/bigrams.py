@@ -26,8 +26,9 @@ def counts_of(
     src, out = inputs.flatten().long(), targets.flatten().long()  # n_vocab² may need over 32 bits
     if len(src) and (highest := int(torch.maximum(src, out).max())) >= n_vocab:
         raise ValueError(f"the text has token {highest} but n_vocab is {n_vocab}")
-    pairs = torch.bincount(out * n_vocab + src, minlength=n_vocab**2)
-    return pairs.reshape(n_vocab, n_vocab).double()
+    # Counted in double at once: the whole numbers would be a second table as large.
+    ones = torch.ones(len(src), dtype=torch.float64, device=src.device)
+    return torch.bincount(out * n_vocab + src, ones, n_vocab**2).view(n_vocab, n_vocab)
 
 
 def add_one(table: Float[Tensor, "out src"]) -> Float[Tensor, "out src"]:

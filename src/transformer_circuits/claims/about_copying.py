@@ -5,7 +5,7 @@ import math
 from functools import cache
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from transformer_circuits.analysis import (
@@ -30,7 +30,6 @@ from transformer_circuits.claims.controls import (
 from transformer_circuits.claims.measurement import claim
 from transformer_circuits.claims.rewritings import EMBEDDED, SPLIT
 from transformer_circuits.claims.subjects import Subject, Unavailable, once
-from transformer_circuits.model import cross_entropy
 from transformer_circuits.model.transformer import Transformer
 from transformer_circuits.text import tokenizer
 
@@ -447,10 +446,7 @@ def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
     others = [head for head in heads.every(model) if head != previous]
     copier = max(others, key=lambda head: ov_score(subject, head))
     inside = tokenizer.inside_words(inputs)
-    intact, *off = (
-        _losses(ablation.without(model, heads_off), inputs, targets)
-        for heads_off in ([], [previous], [copier])
-    )
+    intact, off = ablation.losses_without(model, inputs, targets, [previous, copier])
     of_previous, of_copier = (
         (rise.masked_fill(~inside, math.nan).nanmean(dim=1))
         - rise.masked_fill(inside, math.nan).nanmean(dim=1)
@@ -463,11 +459,3 @@ def _near(pattern: Float[Tensor, "batch dst src"]) -> Float[Tensor, " batch"]:
     """Mean attention to the present token and the one before it, from position 2 on."""
     here, previous = (pattern.diagonal(-back, dim1=1, dim2=2) for back in (0, 1))
     return (here[:, 2:] + previous[:, 1:]).mean(dim=1)
-
-
-def _losses(
-    model: Transformer, inputs: Int[Tensor, "batch pos"], targets: Int[Tensor, "batch pos"]
-) -> Float[Tensor, "batch pos"]:
-    parts = cross_entropy.batches(inputs, targets)
-    losses = [cross_entropy.of_streams(model, patterns.stream(model, x), y) for x, y in parts]
-    return torch.cat(losses)

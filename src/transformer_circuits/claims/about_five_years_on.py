@@ -50,12 +50,14 @@ def _other_places(subject: Subject) -> tuple[Tensor, Tensor]:
 
 def credit_in_proportion(subject: Subject) -> Scores:
     """Credit in proportion of each edge, in any basis; kinds in the order of `composition.KINDS`."""
-    return _credit_in_proportion(subject.as_stored or subject)
+    return _credit(subject.as_stored or subject)[1]
 
 
 @once
-def _credit_in_proportion(subject: Subject) -> Scores:
-    return credit.shares(subject.model, *_other_places(subject)).mean(dim=0)
+def _credit(subject: Subject) -> tuple[Scores, Scores]:
+    """Credit by derivative, and in proportion: in any basis the same."""
+    by_derivative, in_proportion = credit.both(subject.model, *_other_places(subject))
+    return by_derivative.mean(dim=0), in_proportion.mean(dim=0)
 
 
 @once
@@ -71,5 +73,5 @@ def rankings(subject: Subject) -> dict[str, Scores]:
         "composition score": about_composition.scores(subject),
         "strongest direction": torch.stack(strongest),
         "credit in proportion": credit_in_proportion(subject),
-        "credit by derivative": credit.gradients(model, *_other_places(subject)).mean(dim=0),
+        "credit by derivative": _credit(subject.as_stored or subject)[0],
     }

@@ -113,7 +113,7 @@ def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
     inputs, targets = subject.windows(*samples.MANY)
     forms = ensemble.forms(tokenizer.texts()[: model.config.n_vocab])
     layer, W_U, rows = model.layers[0], model.W_U - model.W_U.mean(dim=0), []
-    places = torch.arange(inputs.shape[1])[samples.PLACES]
+    places, outs = torch.arange(inputs.shape[1])[samples.PLACES], W_U @ layer.W_O
     for tokens, wanted in cross_entropy.batches(inputs, targets, size=4):
         x, W_P = model.embed(tokens)
         pattern = patterns.at(layer, x, W_P, places)
@@ -121,7 +121,7 @@ def copying_against_the_rest(subject: Subject) -> Float[Tensor, " document"]:
         pattern = skip_trigram_bugs.from_earlier(tokens, pattern, samples.PLACES)
         earlier = F.linear(layer(x, W_P, pattern), W_U)
         present = logits - earlier
-        copied = ensemble.copying(model, tokens, pattern, forms)
+        copied = ensemble.copying(model, tokens, pattern, forms, outs)
         losses = [
             cross_entropy.per_token(kept, samples.at_targets(wanted))
             for kept in (present + earlier - copied, present, present + copied)

@@ -33,7 +33,7 @@ def causal_scores(
 ) -> Float[Tensor, "*both dst src"]:
     """Attention scores q · k / √d_head (no W_QK contains the factor); -inf where the source comes
     after the destination. `places`: positions of the destinations, if not 0, 1, …."""
-    scores = (q @ k.mT).div_(math.sqrt(q.shape[-1]))  # dst src; in place, as no tensor is larger
+    scores = (q / math.sqrt(q.shape[-1])) @ k.mT  # dst src: no tensor is larger, so q is divided
     if places is None:
         places = torch.arange(q.shape[-2], device=scores.device)
     future = places[:, None] < torch.arange(k.shape[-2], device=scores.device)  # dst src

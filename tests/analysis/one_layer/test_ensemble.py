@@ -19,7 +19,8 @@ def test_copying_is_the_entries_of_the_words_themselves(model, tokens):
         circuit = heads.full_ov(model, head).dense()
         entries = (circuit - circuit.mean(dim=0)) * same  # [out, src]
         wanted = wanted + pattern[:, head.head] @ entries.T[tokens]
-    assert torch.allclose(ensemble.copying(model, tokens, pattern, FORMS), wanted)
+    outs = (model.W_U - model.W_U.mean(dim=0)) @ model.layers[0].W_O
+    assert torch.allclose(ensemble.copying(model, tokens, pattern, FORMS, outs), wanted)
 
 
 def test_where_all_keys_are_alike_nothing_competes(model, tokens):

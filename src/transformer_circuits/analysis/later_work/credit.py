@@ -8,7 +8,7 @@ its public code: credit is divided in proportion, and no derivative is taken.
 """
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import NamedTuple
 
 import torch
@@ -90,7 +90,7 @@ def gradients(
 
     That logit is taken less the mean of all under the prediction. Sizes are means over `places`.
     """
-    return _of_edges(model, inputs, places, _derivative)
+    return both(model, inputs, places)[0]
 
 
 @torch.no_grad()
@@ -103,7 +103,7 @@ def shares(
     each goes to its query, key and value; and each third to the makers of that query, key or value,
     in proportion to their part in the score (less the mean over all sources) or in the value.
     """
-    return _of_edges(model, inputs, places, _proportion)
+    return both(model, inputs, places)[1]
 
 
 class _Reading(NamedTuple):
@@ -118,30 +118,44 @@ class _Reading(NamedTuple):
     """Sources that do not come after the destination: true or false."""
 
 
-def _of_edges(
-    model: Transformer, inputs: Tensor, places: Tensor, rule: Callable[[_Reading], Tensor]
-) -> Credit:
+@torch.no_grad()
+def both(
+    model: Transformer, inputs: Int[Tensor, "window pos"], places: Int[Tensor, " n"]
+) -> tuple[Credit, Credit]:
+    """`gradients` and `shares`, which read the same parts of each window."""
     heads.require_two_layers(model)
     rows = []
     for window in inputs.split(1):
         trace = model.trace(window)
         logits = model.unembed(trace.residual[-1][0, places])
         asks = model.W_U[logits.argmax(dim=-1)] - logits.softmax(dim=-1) @ model.W_U
-        by_head = [
-            rule(_reading(model, trace, h, places, asks))[:, 2:].abs().mean(dim=-1)
-            for h in range(model.config.n_heads)
-        ]
-        rows.append(torch.stack(by_head, dim=1))
-    return torch.stack(rows)
+        x, W_P = trace.residual[0], model.W_P[: window.shape[1]]
+        r = model.layers[0].results(x, W_P, trace.patterns[0])[0]  # earlier_head pos d_head
+        by_head = []
+        for h in range(model.config.n_heads):
+            reading = _reading(model, trace, r, h, places, asks)
+            sizes = [rule(reading)[:, 2:].abs().mean(dim=-1) for rule in (_derivative, _proportion)]
+            by_head.append(torch.stack(sizes))
+        rows.append(torch.stack(by_head, dim=2))
+    by_derivative, in_proportion = torch.stack(rows, dim=1)
+    return by_derivative, in_proportion
 
 
-def _reading(model: Transformer, trace: Trace, head: int, places: Tensor, asks: Tensor) -> _Reading:
-    """Reading of one head; makers are the token, its position and the first layer's heads, in this order."""
-    layer, x = model.layers[1], trace.residual[0][0]
+def _reading(
+    model: Transformer, trace: Trace, r: Tensor, head: int, places: Tensor, asks: Tensor
+) -> _Reading:
+    """Reading of one head; makers are the token, its position and the first layer's heads, in this order.
+
+    `r`: the results of the first layer's heads, before W_O.
+    """
+    (first, layer), x = model.layers, trace.residual[0][0]
     W_P = model.W_P[: len(x)]
-    parts = torch.cat([torch.stack([x, W_P]), trace.head_outputs[0][0]])  # [maker, pos, d_model]
-    q, k = parts[:, places] @ layer.W_Q[head].T, parts @ layer.W_K[head].T
-    v = parts @ layer.W_V[head].T
+
+    def read(W: Tensor, where: slice | Tensor = slice(None)) -> Float[Tensor, "maker pos d_head"]:
+        of_input = torch.stack([x[where], W_P[where]]) @ W.T
+        return torch.cat([of_input, r[:, where] @ (W @ first.W_O).mT])
+
+    q, k, v = read(layer.W_Q[head], places), read(layer.W_K[head]), read(layer.W_V[head])
     v[1] = 0  # values do not read positions
     scale = math.sqrt(layer.d_head)
     score = {

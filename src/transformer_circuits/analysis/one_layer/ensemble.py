@@ -37,17 +37,17 @@ def copying(
     inputs: Int[Tensor, "batch src"],
     pattern: Float[Tensor, "batch head dst src"],
     forms: Int[Tensor, "token form"],
+    outs: Float[Tensor, "head n_vocab d_head"],
 ) -> Float[Tensor, "batch dst n_vocab"]:
     """Logits that first-layer heads add to the very tokens that they look at, or to their other forms.
 
-    Each OV entry counts minus its column's mean. `pattern`: of the places that are asked for.
+    `pattern`: of the places that are asked for. `outs`: W_U W_O of every head, W_U less its mean, so
+    that each OV entry counts minus its column's mean.
     """
     model.require()
     added = pattern.new_zeros(len(inputs), pattern.shape[2], model.config.n_vocab)
-    W_U = model.W_U - model.W_U.mean(dim=0)
     x = model.W_E.T[inputs]  # [batch, src, d_model]
     written = [x @ heads.W_OV(model, head).right.T for head in heads.of_layer(model, 0)]
-    outs = [W_U @ heads.W_OV(model, head).left for head in heads.of_layer(model, 0)]
     for k in range(forms.shape[1]):
         out = forms[inputs, k]  # [batch, src]
         index = out.clamp(min=0)
