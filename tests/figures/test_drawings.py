@@ -133,10 +133,9 @@ def read(svg):
                 piece for part in element
                 for piece in ((part.text, float(part.get("font-size", size))), (part.tail, size))
             ]  # fmt: skip
-            bold = bool(element.get("font-weight"))
-            wide = sum(
-                text_width.width((text or "").strip("\u200b"), of, mono=mono, bold=bold)
-                for text, of in pieces
+            bold = 1.1 if element.get("font-weight") else 1
+            wide = bold * sum(
+                text_width.width((text or "").strip("\u200b"), of, mono=mono) for text, of in pieces
             )
             before = {"start": 0, "middle": 0.5, "end": 1}[element.get("text-anchor")]
             left = float(element.get("x")) + dx - wide * before
