@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from transformer_circuits.figures.drawings.text_width import INDEX, wrap
+from transformer_circuits.figures.drawings.text_width import wrap
 from transformer_circuits.figures.theme import LINE, ROLES, SMALL, TEXT, TINT, Name, Px
 
 Point = tuple[Px, Px]
@@ -43,18 +43,11 @@ class Canvas:
         bold: bool = False,
         mono: bool = False,
     ) -> None:
-        """Draw one line of words; y is its middle. `W_OV` has its index set lower."""
-        inner = html.escape(words)
-        if not mono:
-            inner = INDEX.sub(
-                rf'<tspan dy="{0.22 * size:.1f}" font-size="{0.86 * size:.1f}">\1</tspan>'
-                rf'<tspan dy="{-0.22 * size:.1f}">&#8203;</tspan>',
-                inner,
-            )
+        """Draw one line of words; y is its middle."""
         extra = ' class="mono"' * mono + ' font-weight="700"' * bold
         self.parts.append(
             f'<text x="{x:.1f}" y="{y + 0.35 * size:.1f}" font-size="{size:g}" xml:space="preserve" '
-            f'text-anchor="{anchor}" style="fill:var(--{role})"{extra}>{inner}</text>'
+            f'text-anchor="{anchor}" style="fill:var(--{role})"{extra}>{html.escape(words)}</text>'
         )
         self._reach(y + 0.8 * size)
 
@@ -92,14 +85,11 @@ class Canvas:
         self.text(x + wide / 2, y + high / 2, word, anchor="middle", mono=True)
         self._reach(y + high + 2)
 
-    def after(self, x: Px, y: Px, before: str, *, two: bool = False) -> None:
-        """Draw the first layer's note below a token with its middle at x, whose box ends at y.
-
-        `two`: a note on the token two before.
-        """
+    def after(self, x: Px, y: Px, before: str) -> None:
+        """Draw the first layer's note below a token with its middle at x, whose box ends at y."""
         below = {"role": "first", "size": SMALL, "anchor": "middle"}
         self.line([(x - 20, y + 6), (x + 20, y + 6)], "first", arrow=False)
-        self.text(x, y + 17, "2 back" if two else "after", **below)
+        self.text(x, y + 17, "after", **below)
         self.text(x, y + 32, before, mono=True, **below)
 
     def bar(self, x: Px, y: Px, wide: Px, high: Px, role: Name) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from transformer_circuits.figures.drawings import page
 from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.drawings.text_width import cut, plain, width
-from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, Px
+from transformer_circuits.figures.theme import LAYERS, SMALL, TALL, WIDE, Px
 from transformer_circuits.figures.values import Numbers, array, percent
 
 _ROW = 26.0
@@ -44,7 +44,8 @@ def two_circuits(
     def paint(room: Px) -> Canvas:
         return _circuits(room, tokens, where, raised, much / much.max(), head, line)
 
-    return page.twice(paint, title, alt, numbers={"attention": where, "raised by": much})
+    numbers = {"attention": where, "raised by": much}
+    return page.drawing(paint(WIDE), paint(TALL), title, alt, numbers=numbers)
 
 
 def _circuits(room: Px, tokens, where, raised, share, head: str, line: str) -> Canvas:

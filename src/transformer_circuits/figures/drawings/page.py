@@ -2,14 +2,13 @@
 
 import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from transformer_circuits.figures import theme
 from transformer_circuits.figures.drawings.canvas import Canvas
 from transformer_circuits.figures.html import bundle, captioned
-from transformer_circuits.figures.theme import Px
 from transformer_circuits.figures.values import array
 from transformer_circuits.files import data_dir
 from transformer_circuits.record import SVG, Record
@@ -98,8 +97,3 @@ def document(canvas: Canvas, layout: str, title: str, alt: str) -> str:
         f"<title>{title}</title><desc>{alt}</desc><style>{theme.style('circuit-drawing')}</style>"
         f"{''.join(canvas.parts)}</svg>"
     )
-
-
-def twice(paint: Callable[[Px], Canvas], title: str, alt: str, **data: Mapping) -> Drawing:
-    """Drawing from a painter that is called with each layout's width; `data` as in `drawing`."""
-    return drawing(paint(theme.WIDE), paint(theme.TALL), title, alt, **data)

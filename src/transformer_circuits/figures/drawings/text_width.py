@@ -1,20 +1,13 @@
 """Width of words, and breaking and cutting by it, without asking a browser."""
 
-import re
-
 from transformer_circuits.figures.theme import SMALL, TEXT, Px
 
-INDEX = re.compile(r"_([A-Z]+)")
-"""Pattern of an index, set lower: `W_OV` is a W with a small OV."""
 
-
-def width(words: str, size: Px = TEXT, *, mono: bool = False, bold: bool = False) -> float:
+def width(words: str, size: Px = TEXT, *, mono: bool = False) -> float:
     """Width of a text in pixels, about as wide as DejaVu Sans, which is wider than most."""
     if mono:
         return 0.603 * size * len(words)
-    total = sum(_advance(c) for c in INDEX.sub("", words))
-    total += 0.72 * sum(_advance(c) for c in "".join(INDEX.findall(words)))
-    return total * size * (1.1 if bold else 1)
+    return sum(map(_advance, words)) * size
 
 
 def _advance(c: str) -> float:
@@ -39,12 +32,12 @@ def plain(label: str) -> str:
     return BEGIN if label == "<begin>" else label.replace("␣", " ").strip() or label
 
 
-def wrap(words: str, room: Px, *, bold: bool = False) -> list[str]:
+def wrap(words: str, room: Px) -> list[str]:
     """Lines of a note no wider than the room, broken at spaces."""
     lines = [""]
     for word in words.split(" "):
         longer = f"{lines[-1]} {word}".strip()
-        if lines[-1] and width(longer, SMALL, bold=bold) > room:
+        if lines[-1] and width(longer, SMALL) > room:
             lines.append(word)
         else:
             lines[-1] = longer
