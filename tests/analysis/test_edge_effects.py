@@ -56,11 +56,13 @@ def test_a_change_of_any_size_is_a_number(model, tokens):
 
 def test_agreement_is_of_ranks():
     values = torch.tensor([0.0, 1.0, 2.0, 3.0])
-    assert edge_effects.agreement(values, values.exp()) == pytest.approx(1)
-    assert edge_effects.agreement(values, -values) == pytest.approx(-1)
-    tied = edge_effects.agreement(torch.tensor([0.0, 0, 1, 1]), torch.tensor([1.0, 1, 5, 5]))
+    assert edge_effects.rank_correlation(values, values.exp()) == pytest.approx(1)
+    assert edge_effects.rank_correlation(values, -values) == pytest.approx(-1)
+    tied = edge_effects.rank_correlation(torch.tensor([0.0, 0, 1, 1]), torch.tensor([1.0, 1, 5, 5]))
     assert tied == pytest.approx(1)
-    assert math.isnan(edge_effects.agreement(values, torch.tensor([0.0, math.nan, 2.0, 3.0])))
+    assert math.isnan(
+        edge_effects.rank_correlation(values, torch.tensor([0.0, math.nan, 2.0, 3.0]))
+    )
 
 
 def test_reliability_tells_what_is_measured_from_noise(generator):

@@ -112,7 +112,7 @@ def test_agreement_is_the_rank_correlation_of_mean_effects(subject):
     """Not the mean of anything over windows, which correlations of ranks are not."""
     scores, change = about_composition.scores(subject), about_composition.effects(subject).change
     pairs = zip(scores, change.double().mean(dim=0), strict=True)
-    rho = [edge_effects.agreement(*of_kind) for of_kind in pairs]
+    rho = [edge_effects.rank_correlation(*of_kind) for of_kind in pairs]
     found = about_composition.agreement_of(subject, scores)
     assert found.mean == pytest.approx(sum(rho) / len(rho))
     assert found.low <= found.high and found.n == len(change)

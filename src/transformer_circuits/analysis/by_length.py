@@ -20,11 +20,11 @@ from transformer_circuits.model import general
 from transformer_circuits.model.config import ModelConfig
 from transformer_circuits.model.transformer import Transformer
 
-LEAST = 3
+SHORTEST_PASSAGE = 3
 """Length of the shortest passages: in one of two tokens, what followed is the token before."""
-MOST = 12
+N_LENGTHS = 12
 """Number of lengths, besides those at which a head that looks a fixed distance back matches."""
-PLACES = 120
+MIN_PLACES = 120
 """Least number of places of second copies at each length."""
 
 
@@ -38,11 +38,11 @@ class ByLength:
     """Prefix matching: attention to what followed earlier occurrences of the present token. 0 to 1."""
     chance: list[float]
     """Prefix matching of uniform attention at each length. 0 to 1."""
-    right: list[float]
+    accuracy: list[float]
     """Top-1 accuracy in the second copy at each length, 0 to 1; empty if outputs are no tokens."""
-    back: list[int]
+    distance: list[int]
     """Distance of two or more tokens at which each head looks most where nothing comes twice."""
-    fixed: list[float]
+    attention_there: list[float]
     """Attention of each head at that distance: a match in passages one token longer. 0 to 1."""
 
     def holds(self, head: int) -> list[int]:
@@ -51,19 +51,21 @@ class ByLength:
         return [n for n, there in zip(self.lengths, matches, strict=True) if there]
 
 
-def lengths(config: ModelConfig, n: int = MOST) -> list[int]:
+def lengths(config: ModelConfig, n: int = N_LENGTHS) -> list[int]:
     """Lengths of passages, by equal factors, up to the one that comes twice in a whole context.
 
     In contexts of less than nine tokens, the longest comes a second time in part.
     """
     longest = max(4, (config.n_ctx + 1 - config.begin) // 2)
-    return sorted({round(LEAST * (longest / LEAST) ** (k / (n - 1))) for k in range(n)})
+    return sorted(
+        {round(SHORTEST_PASSAGE * (longest / SHORTEST_PASSAGE) ** (k / (n - 1))) for k in range(n)}
+    )
 
 
 def twice(config: ModelConfig, length: int, seed: int = 0) -> Int[Tensor, "n pos"]:
     """Passages that come twice, as long as a context and the token that it predicts, at most."""
     generator = torch.Generator().manual_seed(seed)
-    n = math.ceil(PLACES / min(length, config.n_ctx - config.begin - length))
+    n = math.ceil(MIN_PLACES / min(length, config.n_ctx - config.begin - length))
     passages = _passages(config, n, length, generator)
     return repeats.copies(passages, begin=config.begin)[:, : config.n_ctx + 1]
 
@@ -83,11 +85,11 @@ def _fixed(model: Transformer) -> tuple[list[int], list[float]]:
     config = model.config
     generator = torch.Generator().manual_seed(1)
     n_pos = config.n_ctx - config.begin
-    n = max(1, min(8, 8 * PLACES // n_pos))
+    n = max(1, min(8, 8 * MIN_PLACES // n_pos))
     passages = _passages(config, n, n_pos, generator)
     tokens = repeats.copies(passages, 1, begin=config.begin).to(model.W_E.device)
-    farthest = tokens.shape[1] - LEAST  # at least a few places look so far
-    back, fixed = [], []
+    farthest = tokens.shape[1] - SHORTEST_PASSAGE  # at least a few places look so far
+    distance, attention_there = [], []
     for A in patterns.of_all_layers(model, tokens):
         # The first place is left out: a head with nothing to do rests there.
         by_distance = torch.stack(
@@ -97,9 +99,9 @@ def _fixed(model: Transformer) -> tuple[list[int], list[float]]:
             ]
         )
         best = by_distance.max(dim=0)
-        back += (2 + best.indices).tolist()
-        fixed += best.values.tolist()
-    return back, fixed
+        distance += (2 + best.indices).tolist()
+        attention_there += best.values.tolist()
+    return distance, attention_there
 
 
 @torch.no_grad()
@@ -113,10 +115,10 @@ def measured(model: Transformer) -> ByLength:
     """
     config = model.config
     head_roles.require_sizes(config)
-    back, fixed = _fixed(model)
-    tried = {k + 1 for k, share in zip(back, fixed, strict=True) if share > LOOKS}
+    distance, attention_there = _fixed(model)
+    tried = {k + 1 for k, share in zip(distance, attention_there, strict=True) if share > LOOKS}
     asked = sorted({*lengths(config), *tried})
-    matches, chance, right = [], [], []
+    matches, chance, accuracy = [], [], []
     for length in asked:
         tokens = twice(config, length).to(model.W_E.device)
         inputs = tokens[:, :-1]
@@ -124,9 +126,9 @@ def measured(model: Transformer) -> ByLength:
         matches.append(torch.cat([induction.prefix_matching_score(B, inputs) for B in A]).cpu())
         chance.append(induction.uniform_matching(inputs))
         if general.OUTPUTS not in model.forms:
-            right.append(_right_first(model, tokens, length + config.begin))
+            accuracy.append(_right_first(model, tokens, length + config.begin))
     every = heads.every(model)
-    return ByLength(every, asked, torch.stack(matches), chance, right, back, fixed)
+    return ByLength(every, asked, torch.stack(matches), chance, accuracy, distance, attention_there)
 
 
 def _right_first(model: Transformer, tokens: Int[Tensor, "n pos"], first: int) -> float:

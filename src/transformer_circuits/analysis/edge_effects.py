@@ -156,13 +156,13 @@ def _results(
     return torch.stack(brought), less
 
 
-def agreement(first: Float[Tensor, "*some"], other: Float[Tensor, "*same"]) -> float:
+def rank_correlation(first: Float[Tensor, "*some"], other: Float[Tensor, "*same"]) -> float:
     """Spearman's rank correlation of two tensors of equal size, flattened. -1 to 1.
 
     Equal values share a rank. NaN if a value is NaN, or all values of one tensor are equal. Memory
     grows with the square of the size.
 
-    >>> agreement(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 10.0, 100.0]))
+    >>> rank_correlation(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 10.0, 100.0]))
     1.0
     """
     pair = torch.stack([ranks(values.flatten()) for values in (first, other)])
@@ -184,11 +184,11 @@ def ranks(values: Float[Tensor, "*batch n"]) -> Float64[Tensor, "*batch n"]:
 
 
 def reliability(values: Float[Tensor, "window *edge"]) -> float:
-    """Split-half reliability: `agreement` of every second window with the others.
+    """Split-half reliability: `rank_correlation` of every second window with the others.
 
     From -1 to 1; near 0, noise decides the order of the edges, and nothing can agree with it.
     """
-    return agreement(values[::2].mean(dim=0), values[1::2].mean(dim=0))
+    return rank_correlation(values[::2].mean(dim=0), values[1::2].mean(dim=0))
 
 
 def shuffled(
@@ -198,14 +198,14 @@ def shuffled(
     *,
     generator: torch.Generator,
 ) -> Float[Tensor, " n"]:
-    """Permutation null for `agreement`: with the heads of both layers in another order.
+    """Permutation null for `rank_correlation`: with the heads of both layers in another order.
 
     Complete heads change places, so that a head whose every score is high stays such a head.
     """
     later, earlier = scores.shape
-    agreements = []
+    correlations = []
     for _ in range(n):
         rows = torch.randperm(later, generator=generator)
         columns = torch.randperm(earlier, generator=generator)
-        agreements.append(agreement(scores[rows][:, columns], effects))
-    return torch.tensor(agreements)
+        correlations.append(rank_correlation(scores[rows][:, columns], effects))
+    return torch.tensor(correlations)

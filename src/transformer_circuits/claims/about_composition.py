@@ -412,6 +412,6 @@ def _ranks(of_edges: Scores) -> Float64[Tensor, "kind edge"]:
 
 
 def _of_ranks(ranks: Tensor, other: Tensor) -> Float64[Tensor, " kind"]:
-    """Pearson's correlation, pair by pair: of ranks, `edge_effects.agreement`."""
+    """Pearson's correlation, pair by pair: of ranks, `edge_effects.rank_correlation`."""
     pairs = map(torch.stack, zip(ranks, other, strict=True))
     return torch.tensor([float(torch.corrcoef(pair)[0, 1]) for pair in pairs], dtype=torch.float64)

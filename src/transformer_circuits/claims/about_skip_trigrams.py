@@ -104,7 +104,7 @@ def of_families(
     text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int
 ) -> dict[str, list[SkipTrigram]]:
     """Members of the paper's families that a text has, by family."""
-    return skip_trigram_families.borne_out(tokenizer.texts()[:n_vocab], text, n_ctx)
+    return skip_trigram_families.in_text(tokenizer.texts()[:n_vocab], text, n_ctx)
 
 
 @cache

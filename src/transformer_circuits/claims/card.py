@@ -50,7 +50,7 @@ def of_heads(model: Transformer, found: ByLength) -> list[dict[str, Any]]:
             "begin": row.begin, "matches": row.matches, "looks most": f"{back} back",
             "where nothing repeats": fixed,
         }
-        for row, back, fixed in zip(head_roles.census(model), found.back, found.fixed, strict=True)
+        for row, back, fixed in zip(head_roles.census(model), found.distance, found.attention_there, strict=True)
     ]  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def of_lengths(found: ByLength) -> list[dict[str, Any]]:
     ever = [i for i in range(len(found.heads)) if found.holds(i)]
     rows = []
     for k, length in enumerate(found.lengths):
-        right = {"right first": found.right[k]} if found.right else {}
+        right = {"right first": found.accuracy[k]} if found.accuracy else {}
         matches = {str(found.heads[i]): float(found.matches[k, i]) for i in ever}
         rows.append({"length": length, **right, "matched by chance": found.chance[k], **matches})
     return rows
@@ -99,10 +99,10 @@ def _with_induction_heads(found: ByLength, real: Sequence[int], asked: str) -> s
             f"{found.heads[i]} ({float(matches.min()):.2f} to {float(matches.max()):.2f}{at})"
         )
     said = f"induction heads: {', '.join(told)}, in brackets attention to what followed, {asked}"
-    if not found.right:
+    if not found.accuracy:
         return said
-    best = max(found.right)
-    worse = [n for n, r in zip(found.lengths, found.right, strict=True) if 2 * r < best]
+    best = max(found.accuracy)
+    worse = [n for n, r in zip(found.lengths, found.accuracy, strict=True) if 2 * r < best]
     at = f", less than half as often at {by_length.ranges(worse, found.lengths)}" if worse else ""
     return f"{said}; the right token is first in {best:.0%} of places{at}"
 
@@ -113,9 +113,11 @@ def _without_induction_heads(found: ByLength) -> str:
     for i, head in enumerate(found.heads):
         if not (holds := found.holds(i)):
             continue
-        only, back = by_length.ranges(holds, found.lengths), found.back[i]
-        why = f" and looks {back} back whatever stands there ({found.fixed[i]:.2f})"
-        told.append(f"{head} matches at {only} alone{why * (found.fixed[i] > head_roles.LOOKS)}")
+        only, back = by_length.ranges(holds, found.lengths), found.distance[i]
+        why = f" and looks {back} back whatever stands there ({found.attention_there[i]:.2f})"
+        told.append(
+            f"{head} matches at {only} alone{why * (found.attention_there[i] > head_roles.LOOKS)}"
+        )
     if not told and found.heads:
         top, chance = int(found.matches.max(dim=0).values.argmax()), max(found.chance)
         told = [

@@ -21,7 +21,7 @@ SPLIT_OTHER_FORM = "[ab]…[a]→[b′]"
 FAMILIES = (COPY, COPY_OTHER_FORM, SPLIT, SPLIT_OTHER_FORM)
 
 
-def members(
+def of_vocabulary(
     texts: Sequence[str], destinations: Sequence[int], least: int = 3
 ) -> dict[str, list[SkipTrigram]]:
     """Every skip-trigram over a vocabulary that belongs to one of the families.
@@ -55,7 +55,7 @@ def members(
     return by_family
 
 
-def borne_out(
+def in_text(
     texts: Sequence[str], stream: Int[Tensor, " n_tokens"], window: int
 ) -> dict[str, list[SkipTrigram]]:
     """Members of the families that a text has.
@@ -65,7 +65,7 @@ def borne_out(
     must have the complete skip-trigram, the source `window` tokens back at most.
     """
     often = torch.bincount(stream, minlength=len(texts)) >= 5
-    by_family = members(texts, list(range(len(texts))))
+    by_family = of_vocabulary(texts, list(range(len(texts))))
     for family, triples in by_family.items():
         if family in (COPY, COPY_OTHER_FORM):
             kept = [bool(often[t.src] and often[t.out]) for t in triples]
@@ -77,7 +77,7 @@ def borne_out(
 
 
 @dataclass(frozen=True)
-class Finding:
+class StrongestHead:
     """A skip-trigram, and the head of a layer that holds it most strongly."""
 
     triple: SkipTrigram
@@ -90,7 +90,7 @@ class Finding:
     """Rank of the output among all outputs of this source in that head, from 1, the largest."""
 
 
-def find(by_head: Mapping[Head, Factors], triple: SkipTrigram) -> Finding:
+def strongest_head(by_head: Mapping[Head, Factors], triple: SkipTrigram) -> StrongestHead:
     """Head that holds a skip-trigram most strongly, with its strength and rank."""
     strengths = {head: factors.strength(triple) for head, factors in by_head.items()}
     head = max(strengths, key=strengths.__getitem__)
@@ -98,4 +98,4 @@ def find(by_head: Mapping[Head, Factors], triple: SkipTrigram) -> Finding:
     outputs = best.logits[:, triple.src]  # [out]
     rank = 1 + int((outputs > outputs[triple.out]).sum())
     attention = float(best.attention[triple.dst, triple.src])
-    return Finding(triple, head, strengths[head], attention, rank)
+    return StrongestHead(triple, head, strengths[head], attention, rank)
