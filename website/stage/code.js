@@ -8,7 +8,7 @@ export const MODELS = {
   zero_layers: { layers: 0, heads: 1, seeds: 3, after: [] },
 };
 const VERBS = ["without", "cut", "seed", "after", "read"];
-const INTO = ["queries", "keys", "values"];
+export const INTO = ["queries", "keys", "values"];
 const ESCAPES = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "\\": "\\", '"': '"', "'": "'" };
 
 const FILES = { two_layers: "two-layer", one_layer: "one-layer", zero_layers: "zero-layer" };

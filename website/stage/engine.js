@@ -31,7 +31,7 @@ export function pass(state) {
     );
   }
   const model = models[fileOf(state)];
-  const { n_heads: H, n_ctx } = model.config;
+  const { n_ctx } = model.config;
   const { labels, begin, tokenizer } = known;
   const ids = [begin, ...tokenizer.encode(state.text).ids];
   if (ids.length > n_ctx) {
@@ -41,16 +41,20 @@ export function pass(state) {
   const name = again(ids, tokens);
   const found = place(tokens, state.at);
   const at = found ?? name?.begin ?? ids.length - 1;
-  const edge = ({ from, into, of }) => ({
-    kind: KINDS[into],
-    earlier: number(from, H),
-    later: number(of, H),
-  });
-  const spec = { off: state.off.map((head) => number(head, H)), cuts: state.cuts.map(edge) };
-  const done = kept(model, spec);
+  const done = kept(model, spec(model, state));
   model.extend(done, ids, { predicts: false });
   model.predict(done, at, at + 1);
   return { model, done, ids, tokens, name, at, lost: state.at !== null && found === null };
+}
+
+// What is done to a model, in its own numbers.
+export function spec({ config: { n_heads } }, { off, cuts }) {
+  const edge = ({ from, into, of }) => ({
+    kind: KINDS[into],
+    earlier: number(from, n_heads),
+    later: number(of, n_heads),
+  });
+  return { off: off.map((head) => number(head, n_heads)), cuts: cuts.map(edge) };
 }
 
 // A run with something done to the model: the one before, if the same was done there; else its rows.

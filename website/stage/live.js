@@ -173,13 +173,13 @@ export class Live {
   }
 
   async paintCircuit() {
-    const { result, state } = this.stage;
+    const { result } = this.stage;
     if (!result.L) return this.circuit.replaceChildren(h("p", {}, "No head, no circuit."));
     const chosen = this.stage.chosen ?? this.stage.strip.shown[0] ?? "0.0";
     const head = split(chosen)[0] < result.L ? chosen : "0.0";
     const label = this.said ?? result.tokens[this.stage.strip.foremost()];
     const answer = await this.stage.ask("circuit", { head, label });
-    if (result !== this.stage.result || state !== this.stage.state) return;
+    if (result !== this.stage.result) return;
     const box = h("input", {
       type: "text",
       size: 9,

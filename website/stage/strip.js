@@ -2,10 +2,10 @@
 // head reads of the others. It draws what it is given, {state, result, whole, team, taker, opens}, and says
 // what a reader presses: `act` has change(state), peek(head) and state(); press(head), if it has that, may
 // take a press of a head.
+import { INTO } from "./code.js";
 import { bare, button, group, h, percent, roving, signed, svg, toggled } from "./parts.js";
 import { brought, drawn, looks, token as read, STRONG, sentences, split } from "./shown.js";
 
-const INTO = ["queries", "keys", "values"];
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 const HIGH = 15; // an arc is at least so high, and at most as high as the room above the line [pixels]
 const HALF = 8.5; // of the height of a tag

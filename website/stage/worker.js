@@ -3,20 +3,9 @@
 import { loss, mark, solve } from "../live/marking.js";
 import { Model } from "../live/model.js";
 import { logProbability } from "../live/questions.js";
-import { add, circuit, run, vocabulary, writers } from "./engine.js";
+import { add, circuit, run, spec, vocabulary, writers } from "./engine.js";
 
 const hunted = {}; // models in which a circuit is hidden
-const KINDS = { queries: "Q", keys: "K", values: "V" };
-
-function spec(model, { off, cuts }) {
-  const index = (name) => model.config.n_heads * Number(name[0]) + Number(name.slice(2));
-  const edge = ({ from, into, of }) => ({
-    kind: KINDS[into],
-    earlier: index(from),
-    later: index(of),
-  });
-  return { off: off.map(index), cuts: cuts.map(edge) };
-}
 
 // A line of a hunt as a result of the engine; what is counted is the second copy.
 function look(model, ids, targets, state) {
