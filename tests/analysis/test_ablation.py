@@ -48,7 +48,7 @@ def test_the_mean_is_over_all_windows_and_places(model, windows):
 @pytest.mark.parametrize("head", [(0, 1), (1, 3)])
 def test_losses_without_a_head_are_those_of_the_model_without(model, windows, head):
     inputs, targets = windows
-    found = ablation.losses_without(model, inputs, targets, [head])
+    found = ablation.losses_without_heads(model, inputs, targets, [head])
     smaller = ablation.without(model, [head])
     for losses, of in zip((found[0], found[1][0]), (model, smaller), strict=True):
         torch.testing.assert_close(losses, cross_entropy.per_token(of(inputs), targets))

@@ -88,7 +88,7 @@ def test_a_slip_is_told_with_both_sides(model, message):
     [
         lambda m: edge_effects.effects(m, TOKENS, TOKENS, torch.arange(2)),
         lambda m: path_patching.loss_increase(m, TOKENS, TOKENS),
-        lambda m: credit.gradients(m, TOKENS, torch.arange(2)),
+        lambda m: credit.of_edges(m, TOKENS, torch.arange(2)),
     ],
 )
 def test_edges_need_two_layers_and_no_mlps(call):

@@ -34,7 +34,7 @@ def test_what_pairs_are_to_find_is_in_the_model():
     (slide,) = [slide for slide in SLIDES if "# Three tokens at once" in slide]
     (offered,) = re.findall(r"^(`[^`|\n].*)$", slide, re.M)
     named = dict(re.findall(r"`([^`]+)` in head (\d\.\d)", offered))
-    assert named == {"king": "0.1", "back": "0.0"}
+    assert named == {"␣king": "0.1", "␣back": "0.0"}
     answers = {" (": ("0.2", ")"), " [": ("0.2", "]"), " king": ("0.1", " reign"),
                " back": ("0.0", "ward")}  # fmt: skip
     model = checkpoint.load("one-layer")

@@ -105,7 +105,7 @@ def test_what_helps_inside_words_is_worth_more_there(subject, monkeypatch):
         inside = tokenizer.inside_words(inputs).double()
         return 0 * inside, torch.stack([inside * (head == previous) for head in off])
 
-    monkeypatch.setattr(ablation, "losses_without", losses)
+    monkeypatch.setattr(ablation, "losses_without_heads", losses)
     found = about_copying.worth_inside_words(subject)
     assert torch.allclose(found[~found.isnan()], torch.ones(()).double())
 

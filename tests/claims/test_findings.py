@@ -1,11 +1,13 @@
 """The sentence of a claim for what came out, and the general ones for all else."""
 
+import html
 import math
 import re
 
 import pytest
 
 from transformer_circuits.claims import catalogue, findings, rules
+from transformer_circuits.claims.measurement import Decision
 from transformer_circuits.claims.rules import Interval
 
 MEASUREMENTS = catalogue.measurements()
@@ -17,6 +19,16 @@ def near(mean, n=9):
 
 def say(name, *given):
     return findings.say(catalogue.claims()[name], *given)
+
+
+def test_a_basis_that_decides_and_a_control_that_passes_are_told():
+    seeds, white = {"a": near(0.15), "b": near(0.41)}, {"a": near(0.84), "b": near(0.66)}
+    said = say("score-is-not-use", "depends on the basis", seeds, {}, white, findings.WHITE)
+    assert said.startswith("Asked whether a composition score")
+    assert "As stored: yes (0.15 to 0.41\xa0in rank correlation)." in said
+    assert "With the stream white: no (" in said
+    both = re.findall(r"<strong>(.*?)</strong>", findings.as_html(said))
+    assert both == ["As stored: yes", "With the stream white: no"]
 
 
 @pytest.mark.parametrize("name", MEASUREMENTS)
@@ -48,3 +60,23 @@ def test_numbers_are_those_of_the_seeds_with_their_unit():
     absent = Interval(math.nan, math.nan, math.nan, 0)
     said = say("memory-deletion", "no case", {"a": absent}, {"untrained": absent})
     assert "nan" not in said
+
+
+@pytest.mark.parametrize("name", MEASUREMENTS)
+def test_a_decision_in_plain_text_has_the_numbers_of_its_page(name):
+    """Of one rule the page said 1.27 times, above 1.19, and the text 0.35, above 0.25, with no unit."""
+    decision = Decision(
+        MEASUREMENTS[name], rules.NOT_REPRODUCED, "why", {"a": near(0.35)}, {"one": near(0.05)}, {}
+    )
+    data, _ = decision._repr_mimebundle_()
+    plot = data["text/html"].partition('<table class="strip')[2].partition("</table>")[0]
+    must = re.search(r"must be \w+ [^ <]+", plot)[0]
+    numbers = re.findall(r"(?<=<td>)[^<]+<span[^<]*(?=</span>)", plot)
+    said = data["text/plain"].splitlines()[-1]
+    unit = findings.called(MEASUREMENTS[name].claim.unit)
+    assert f"{unit}, {must}: ".removeprefix(", ") in said
+    measured = html.escape(MEASUREMENTS[name].measures) + (f" [{unit}]" if unit else "")
+    assert measured[0].isupper() and f"<caption>{measured}</caption>" in plot
+    assert len(numbers) == 2
+    for number in numbers:
+        assert re.sub(r"<.*?>", "", number) in said

@@ -82,6 +82,7 @@ def test_a_token_has_the_colour_of_its_value_and_a_tip_with_all_of_them():
     assert 'title="one 2.00, saved −1.00 nats"' in a and f"{theme.LESS.light} 22%" in a
     assert f"{theme.MORE.light} {views.STRONGEST}%" in b
     assert text.record.numbers["one"] == [None, 2, 3]
+    assert text.key == "saved: red above 0, teal below; the fullest colour is 2.00 nats."
 
 
 A = pattern(2, 3)

@@ -353,8 +353,18 @@ def stacked(a):
     return runs(lambda t: W_E[t], layers, lambda x: last(x) @ U.T), config, names
 
 
+def one_layer(a):
+    """No number in any name, no position, three letters in another order, packed in rows; wide heads."""
+    W_E, head = a("lookup.weight", V, D), a.linear("to_logits", V, D)
+    kqv, out = a.linear("mix.kqv", 72, D), a.linear("mix.combine", D, 24, bias=False)
+    layer = reads(bare_of_norm, lambda x: [kqv(x).chunk(3, -1)[i] for i in (1, 0, 2)], out, 2)
+    config = {"heads": 2, "normalization_type": None, "positional_embedding_type": "none"}
+    names = {attention("KQV"): f"mix.kqv.weight {BY_ROWS}"}
+    return runs(lambda t: W_E[t], [layer], head), config, names
+
+
 STYLES = [nanogpt, lecture, raschka, transposed, bare, bare_square, by_number, multihead, by_head, in_rows, llama,
-          phi, numbered, kernels, stacked]  # fmt: skip
+          phi, one_layer, numbered, kernels, stacked]  # fmt: skip
 
 
 def written(style, seed=0):

@@ -137,6 +137,7 @@ def test_what_is_not_decided_is_refused_with_every_tensor_and_a_line_that_settle
         (styles.by_head, "rotary_adjacent_pairs", "say rotary_adjacent_pairs in the config, true for the"),
         (styles.bare_square, "normalization_type", "whether there is a norm without gains"),
         (styles.bare, "positional_embedding_type", "'standard', 'shortformer'"),
+        (styles.one_layer, "positional_embedding_type", "'none', 'rotary'"),
         (styles.numbered, "norm_first", "they could stand behind attention as well"),
     ],
 )  # fmt: skip

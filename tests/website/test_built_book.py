@@ -25,7 +25,7 @@ KINDS = [
     "chapters/browser/train-here", "chapters/reference/glossary", "seminar/slides", "seminar/before-and-after",
     "search",
 ]  # fmt: skip
-"""A page of each kind: of the story, with the stage; of the evidence, with views, charts, formulas, boxes and
+"""A page of each kind: of the story, with the stage; of the evidence, with patterns, formulas, boxes and
 exercises; of verdicts; two with models; a list of words; slides with notes; a form; and the search."""
 one_of_each_kind = pytest.mark.parametrize("opened", KINDS, indirect=True)
 WIDTHS = (320, 390, 768, 1200, 1280, 1440)

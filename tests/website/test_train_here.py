@@ -5,13 +5,14 @@ built page and are run by `make test` after the book is built: `pytest -m browse
 """
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from conftest import painted
+from conftest import painted, resized
 from einops import einsum
 from playwright.sync_api import expect
 
@@ -160,6 +161,31 @@ def test_the_order_of_the_layers():
     assert [one["found"] for one in said] == [found for *_, found in cases]
 
 
+ORDERED = """
+answer(given.map((seed) => {
+  const training = new Training({ seed, n_layers: 2, seen: [1, 0] });
+  const records = [training.look()];
+  while (training.adam.step < 300) {
+    training.run(20);
+    records.push(training.look());
+  }
+  return order(records).found;
+}));
+"""
+
+
+def test_in_the_toy_both_come_together_as_page_and_slides_say_who_send_there():
+    assert in_node(ORDERED, [0, 1, 2, 3]) == ["together"] * 4
+    (page, slides) = (
+        (ROOT / name).read_text(encoding="utf-8")
+        for name in ("chapters/watch-it-grow.ipynb", "seminar/slides.md")
+    )
+    assert "From each of the first four seeds: together, as far as one can see." in page
+    assert page.count("do they come together, or one before the other?") == 1
+    assert slides.count("In the toy they come together: ") == 2, "live, and on the still"
+    assert slides.count("In text notes come first: ") == 2
+
+
 @pytest.fixture
 def page(watched):
     watched.goto(PAGE.as_uri())
@@ -169,6 +195,40 @@ def page(watched):
 
 def step(page):
     return int(page.locator("[data-train-here]").get_attribute("data-step"))
+
+
+IN_VIEW = """(height) => ["button.train-go", ".train-curves", ".train-picture"].every((part) => {
+    const { top, bottom } = [...document.querySelectorAll(part)].at(-1).getBoundingClientRect();
+    return top >= 48 && bottom <= height;
+})"""
+"""The page may glide there."""
+
+
+SIZES_OF_TYPE = """[...document.querySelectorAll("[data-train-here] *")].filter(({ childNodes }) =>
+    [...childNodes].some(({ nodeType, data }) => nodeType === 3 && data.trim())
+).map((part) => {
+    const svg = part.ownerSVGElement;
+    const scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+    return scale * parseFloat(getComputedStyle(part).fontSize);
+})"""
+"""Of all words of the bench, in pixels, those of pictures as they are shown."""
+
+
+@pytest.mark.browser
+def test_button_curves_and_pictures_are_in_one_view_and_say_what_they_show(page):
+    resized(page, 1440, 900)
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.wait_for_function("document.querySelector('[data-train-here]').dataset.step >= 20")
+    page.wait_for_function(IN_VIEW, arg=900)
+    assert page.evaluate("scrollY") == 0, "where the reader is, without scrolling"
+    sizes = page.evaluate(SIZES_OF_TYPE)
+    assert min(sizes) >= 14, sizes
+    pictures = page.locator("[data-train-here] canvas[role=img]")
+    expect(pictures).to_have_count(6)
+    for picture in pictures.all():
+        assert re.search(r"one back [\d.]+, matching [\d.]+", picture.get_attribute("aria-label"))
+    for curves in page.locator(".train-curves > svg[role=img]").all():
+        assert re.search(r"At step \d", curves.get_attribute("aria-label"))
 
 
 @pytest.mark.browser

@@ -123,7 +123,7 @@ def loss_increase(
 
 
 @torch.no_grad()
-def losses_without(
+def losses_without_heads(
     model: Transformer,
     inputs: Int[Tensor, "batch pos"],
     targets: Int[Tensor, "batch pos"],

@@ -101,7 +101,7 @@ def losses_patched(
 
 
 @torch.no_grad()
-def losses_without(
+def losses_without_edges(
     model: Transformer, trace: Trace, later: heads.HeadName, targets: Int[Tensor, "batch pos"]
 ) -> Float[Tensor, "kind earlier_head batch pos"]:
     """`losses_patched` without each edge into one head. Kinds come in the order of `KINDS`."""
@@ -170,7 +170,7 @@ def loss_increase(
     """
     trace, counted = model.trace(inputs), (targets != -100).sum()
     losses = [
-        losses_without(model, trace, later, targets).sum(dim=(2, 3)) / counted
+        losses_without_edges(model, trace, later, targets).sum(dim=(2, 3)) / counted
         for later in heads.of_layer(model, 1)
     ]
     return torch.stack(losses, dim=1) - cross_entropy.mean(trace.logits, targets)

@@ -446,7 +446,7 @@ def worth_inside_words(subject: Subject) -> Float[Tensor, " passage"]:
     others = [head for head in heads.every(model) if head != previous]
     copier = max(others, key=lambda head: ov_score(subject, head))
     inside = tokenizer.inside_words(inputs)
-    intact, off = ablation.losses_without(model, inputs, targets, [previous, copier])
+    intact, off = ablation.losses_without_heads(model, inputs, targets, [previous, copier])
     of_previous, of_copier = (
         (rise.masked_fill(~inside, math.nan).nanmean(dim=1))
         - rise.masked_fill(inside, math.nan).nanmean(dim=1)

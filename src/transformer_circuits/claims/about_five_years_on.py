@@ -56,7 +56,7 @@ def credit_in_proportion(subject: Subject) -> Scores:
 @once
 def _credit(subject: Subject) -> tuple[Scores, Scores]:
     """Credit by derivative, and in proportion: in any basis the same."""
-    by_derivative, in_proportion = credit.both(subject.model, *_other_places(subject))
+    by_derivative, in_proportion = credit.of_edges(subject.model, *_other_places(subject))
     return by_derivative.mean(dim=0), in_proportion.mean(dim=0)
 
 

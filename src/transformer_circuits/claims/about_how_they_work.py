@@ -72,7 +72,7 @@ def lead_of_key_edge(subject: Subject) -> Float[Tensor, " passage"]:
     tokens = repeats.copies(passages, begin=model.config.begin)
     trace = model.trace(tokens)
     targets = repeats.targets_of_copy(tokens, passages.shape[1], 1)
-    losses = path_patching.losses_without(model, trace, to, targets).double()
+    losses = path_patching.losses_without_edges(model, trace, to, targets).double()
     by_edge = losses[..., targets[0] != -100].mean(dim=3).flatten(0, 1)  # [edge, passage]
     back, zero = subject.previous_token_heads, torch.zeros_like(trace.residual[1])
     places = slice(tokens.shape[1] // 2, None)

@@ -110,7 +110,7 @@ def of_families(
 @cache
 def of_list(text: Int[Tensor, " n_tokens"], n_vocab: int, n_ctx: int) -> list[SkipTrigram]:
     """Skip-trigrams of the paper's own list that a text has."""
-    return skip_trigram_lists.borne_out(tokenizer.texts()[:n_vocab], text, n_ctx)
+    return skip_trigram_lists.in_text(tokenizer.texts()[:n_vocab], text, n_ctx)
 
 
 def _with_skip_trigrams(subject: Subject, every: int = 2, destinations: int = 0) -> Subject:

@@ -140,7 +140,7 @@ def of_edges(model: Transformer, n: int = 8) -> list[dict[str, Any]] | str:
     targets = repeats.targets_of_copy(tokens, head_roles.lengths(model.config)[1], 1)
     targets[:, -1] = -100  # of a copy that is cut short, nothing comes after the last token
     trace, later = model.trace(tokens), head_roles.induction_head(model)
-    losses = path_patching.losses_without(model, trace, later, targets).sum(dim=(2, 3))
+    losses = path_patching.losses_without_edges(model, trace, later, targets).sum(dim=(2, 3))
     rises = losses / (targets != -100).sum() - cross_entropy.mean(trace.logits, targets)
     costs = [
         {"kind": kind, "later": str(later), "earlier": str(earlier), "nats": float(nats)}

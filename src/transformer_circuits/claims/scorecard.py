@@ -260,10 +260,8 @@ class Scorecard:
         """Facts about trained models with these verdicts, each with its seeds and controls."""
         rows: list[Row] = []
         for claim in (c for v in verdicts for c in self.trained if self.verdicts[c.id] == v):
-            evidence, must = (
-                self.evidence[claim.id],
-                f"{claim.side} {written(claim.threshold, 'g')}",
-            )
+            evidence = self.evidence[claim.id]
+            must = f"{claim.side} {written(claim.threshold, 'g')}"
             decision, finding = evidence.decision, evidence.decision["finding"]
             rows.append(
                 _told(claim)

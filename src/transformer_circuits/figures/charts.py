@@ -1,6 +1,7 @@
 """Points in a plane: scatter plots, and eigenvalues. As in `plots`: arrays and labels, never a model."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -68,7 +69,7 @@ def scatter(
     roles = np.array([theme.role_of_head(name) or "ink" for name in labels])
     size, opacity = (40, 0.9) if len(points) <= FEW else (16, 0.6)
 
-    def paint(axes: Axes) -> None:
+    def paint(axes: Axes) -> Callable:
         drawn = {}
         for role, (name, marker) in KINDS.items():
             if (of_role := roles == role).any():
@@ -89,7 +90,7 @@ def scatter(
             named = {name: handle for name, handle in drawn.items() if name}
             placement.legend(axes, [*named.values()], [*named])
         placement.name_verticals(axes, at)
-        placement.beside(axes, points, written)
+        return partial(placement.beside, axes, points, written)
 
     numbers = {x: xs, y: ys} | at
     for name, both in crosses.items():
@@ -126,7 +127,7 @@ def eigenvalues(spectra: Mapping[str, Numbers], *, title: str, alt: str) -> Plot
             for ring in range(1, DECADES + 1):
                 look = {"ec": placement.GREY, "alpha": 0.5, "lw": 0.7}
                 plane.add_patch(Circle((0, 0), ring / DECADES, fill=False, **look))
-            place = at_radius(spectrum, most)
+            place = _at_radius(spectrum, most)
             drawn = [
                 plane.scatter(part.real, part.imag, 12, color=colour, alpha=0.75, lw=0)
                 for part, colour in zip(
@@ -157,7 +158,7 @@ def _columns(width: float) -> int:
     return 4 if width == WIDTHS[0] else 3
 
 
-def at_radius(spectrum: np.ndarray, most: float) -> np.ndarray:
+def _at_radius(spectrum: np.ndarray, most: float) -> np.ndarray:
     """Places of eigenvalues in the unit circle, at a logarithmic radius, which is 1 for the size `most`."""
     radius = np.log10(np.maximum(np.abs(spectrum) / most, 10**-DECADES)) / DECADES + 1
     return radius * np.exp(1j * np.angle(spectrum))

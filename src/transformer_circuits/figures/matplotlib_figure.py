@@ -4,11 +4,10 @@ import dataclasses
 import io
 import textwrap
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib import get_data_path, style
+from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure as MplFigure
@@ -17,9 +16,6 @@ from matplotlib.image import imsave
 from transformer_circuits.figures import theme
 from transformer_circuits.figures.html import Figure
 from transformer_circuits.record import SVG, Record
-
-FONTS = Path(get_data_path(), "fonts", "ttf")
-"""Folder of the fonts that come with matplotlib, DejaVu Sans among them."""
 
 COLOURS = tuple(theme.ROLES[name].light for name in theme.CURVES)
 """Colours of `theme.CURVES` on a light page."""
@@ -77,16 +73,19 @@ def _svg(figure: MplFigure) -> str:
 def draw(paint: Callable, record: Record, *heights: float) -> Plot:
     """Plot with one pair of axes on which `paint(axes)` draws a record's data, for each of `WIDTHS`.
 
-    `heights`: of the wide picture and, if different, of the narrow one. [inches]
+    `heights`: of the wide picture and, if different, of the narrow one. [inches] What `paint` returns,
+    if anything, is called when the axes have their final size: it places names.
     """
     figures = []
     with style.context(STYLE):
         for width, height in zip(WIDTHS, (heights * 2)[:2], strict=True):
             figures.append(MplFigure(figsize=(width, height), layout="constrained"))
-            paint(figures[-1].subplots())
+            place_names = paint(figures[-1].subplots())
             for axes in figures[-1].axes:  # 12 letters an inch; longer titles take several lines
                 for title, inches in ((axes.xaxis.label, width), (axes.yaxis.label, height)):
                     title.set_text(textwrap.fill(title.get_text(), int(9 * inches)))
+            if place_names:
+                place_names()
     return Plot(figures, dataclasses.replace(record, picture=SVG))
 
 

@@ -42,7 +42,7 @@ def name_line_ends(
 ) -> None:
     """Write names right of the axes, each at its level or as near as others leave room.
 
-    `colours`: of the names, None being ink. Call it last: the scale must be the final one.
+    `colours`: of the names, None being ink. Call it last: scale and size must be the final ones.
     """
     wide = int(axes.figure.get_figwidth() * 72 / _LETTER / 4)  # a quarter of the figure
     names = [textwrap.fill(name, wide, break_long_words=False) for name in levels]
@@ -81,7 +81,7 @@ def beside(axes: Any, points: Sequence[tuple[str, float, float]], written: Colle
     """Write the names of some points (name, x, y) beside them.
 
     Each stands on the side and at the height nearest to its point where it covers no other name and
-    no point. Call it last: the scale must be the final one.
+    no point. Call it last: scale and size must be the final ones.
     """
     if not written:
         return

@@ -12,6 +12,7 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -282,7 +283,8 @@ def bundles(
         named = _floats(baselines or {})
         for level in named.values():
             axes.axhline(level, color=placement.GREY, lw=1, ls=":")
-        placement.name_line_ends(axes, named | levels, [*[None] * len(named), *colours])
+        colours = [*[None] * len(named), *colours]
+        return partial(placement.name_line_ends, axes, named | levels, colours)
 
     numbers = {
         f"{name}{f' ({k})' if k > 1 else ''}: {axis}": array(values)

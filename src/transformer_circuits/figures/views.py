@@ -32,11 +32,13 @@ class Text:
 
     parts: Sequence[str]
     """HTML of each token."""
+    key: str
+    """Meaning of the colours, in words."""
     record: Record
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         style = "font-family:var(--type-tokens,monospace);line-height:1.9;overflow-wrap:anywhere"
-        body = f'<div style="{style}">{" ".join(self.parts)}</div>'
+        body = f'<div style="{style}">{" ".join(self.parts)}</div><p>{escape(self.key)}</p>'
         shown = {"text/html": html.captioned(self.record.title, body)}
         return shown | {"text/plain": f"[text: {self.record.title}]"}, self.record.metadata
 
@@ -202,16 +204,16 @@ def tokens(
     if shown not in rows or any(row.shape != (len(tokens),) for row in rows.values()):
         has = {name: row.shape for name, row in rows.items()}
         raise ValueError(f"{shown} of {len(tokens)} tokens is to be shown, but there are {has}")
-    parts, most = [], np.nanmax(np.abs(rows[shown]))
+    parts, most = [], np.nanmax(np.abs(rows[shown]), initial=0)
     for k, token in enumerate(tokens):
         tip = ", ".join(f"{name} {written(row[k], '.2f')}" for name, row in rows.items())
         value = np.nan_to_num(rows[shown][k])
         colour = (theme.LESS if value < 0 else theme.MORE).light
-        look = f"background:color-mix(in srgb,{colour} {STRONGEST * abs(value) / most:.0f}%,transparent)"
-        parts.append(f'<span title="{escape(tip)} {unit}" style="{look}">{escape(token)}</span>')
-    return Text(
-        parts,
-        Record(
-            "figure", label, numbers=rows, units=dict.fromkeys(rows, unit), words={"tokens": tokens}
-        ),
-    )
+        look = f"background:color-mix(in srgb,{colour} {STRONGEST * abs(value) / (most or 1):.0f}%,transparent)"
+        parts.append(
+            f'<span title="{escape(f"{tip} {unit}")}" style="{look}">{escape(token)}</span>'
+        )
+    key = f"{shown}: red above 0, teal below; the fullest colour is {most:.2f} {unit}."
+    units = dict.fromkeys(rows, unit)
+    record = Record("figure", label, key, numbers=rows, units=units, words={"tokens": tokens})
+    return Text(parts, key, record)

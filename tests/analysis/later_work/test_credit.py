@@ -24,7 +24,7 @@ def test_all_paths_are_the_derivative(model, tokens):
 def test_credit_of_an_edge_is_what_the_derivative_says_of_it(model, tokens):
     """The derivative by the size of one head's output as one edge reads it."""
     places = torch.tensor([2, 5])
-    found = credit.gradients(model, tokens[:1], places)
+    found, _ = credit.of_edges(model, tokens[:1], places)
     trace = model.trace(tokens[:1])
     layer, full, W_P = model.layers[1], trace.residual[1], model.W_P[: tokens.shape[1]]
     logits = trace.logits[0, places]
@@ -43,8 +43,8 @@ def test_credit_of_an_edge_is_what_the_derivative_says_of_it(model, tokens):
 def test_the_built_circuit_gets_its_credit_by_keys():
     tokens = torch.tensor([[0, 1, 2, 3, 1, 2, 3]])
     model = hand_built.induction(n_vocab=4, n_ctx=7, sharpness=4.0)
-    for method in (credit.gradients, credit.shares):
-        Q, K, V = method(model, tokens, torch.tensor([4, 5])).flatten()
+    for found in credit.of_edges(model, tokens, torch.tensor([4, 5])):
+        Q, K, V = found.flatten()
         assert K > 0
         assert Q == V == 0
 
@@ -52,9 +52,9 @@ def test_the_built_circuit_gets_its_credit_by_keys():
 def test_where_attention_is_settled_the_derivative_sees_nothing_and_proportion_does():
     tokens, places = torch.tensor([[0, 1, 2, 3, 1, 2, 3]]), torch.tensor([4, 5])
     soft, sharp = (hand_built.induction(n_vocab=4, n_ctx=7, sharpness=s) for s in (4.0, 40.0))
-    by_derivative, in_proportion = (
-        [float(method(m, tokens, places)[0, 1]) for m in (soft, sharp)]
-        for method in (credit.gradients, credit.shares)
+    by_derivative, in_proportion = zip(
+        *([float(of[0, 1]) for of in credit.of_edges(m, tokens, places)] for m in (soft, sharp)),
+        strict=True,
     )
     assert by_derivative[1] < 1e-6 * by_derivative[0]
     assert in_proportion[1] > 0.5 * in_proportion[0]

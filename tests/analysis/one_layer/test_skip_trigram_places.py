@@ -47,6 +47,6 @@ def test_a_listed_one_takes_the_form_that_the_text_has():
     stream = torch.tensor([0, 1, 5, 2, 4, 2, 4, 2, 3])
     found = skip_trigram_lists.of_the_vocabulary(TEXTS, stream)
     assert found == [("LaTeX", SkipTrigram(1, 2, 4))]
-    assert skip_trigram_lists.borne_out(TEXTS, stream, 9) == [SkipTrigram(1, 2, 4)]
-    assert skip_trigram_lists.borne_out(TEXTS, stream[2:], 9) == []
+    assert skip_trigram_lists.in_text(TEXTS, stream, 9) == [SkipTrigram(1, 2, 4)]
+    assert skip_trigram_lists.in_text(TEXTS, stream[2:], 9) == []
     assert skip_trigram_lists.brackets(TEXTS) == [SkipTrigram(5, 5, 6)]

@@ -1,10 +1,10 @@
 """Credit passed back from a prediction, edge by edge, with labels Q, K and V: the worth of each
 edge from one forward pass, without cutting.
 
-Two ways. `gradients` splits the derivative of a logit exactly: of all paths through queries, keys
-and values together nothing is left over (Nanda 2023, "Attribution Patching"). `shares` is our own
-short reading of Unpack (Chen et al. 2026, "Every Component is a Lookup"), after its abstract and
-its public code: credit is divided in proportion, and no derivative is taken.
+Two ways. The derivative of a logit is split exactly: of all paths through queries, keys and values
+together nothing is left over (Nanda 2023, "Attribution Patching"). The other is our own short
+reading of Unpack (Chen et al. 2026, "Every Component is a Lookup"), after its abstract and its
+public code: credit is divided in proportion, and no derivative is taken.
 """
 
 import math
@@ -82,30 +82,6 @@ def _back(
     return by_score | {"V": (A.T @ of_result) @ W_V}
 
 
-@torch.no_grad()
-def gradients(
-    model: Transformer, inputs: Int[Tensor, "window pos"], places: Int[Tensor, " n"]
-) -> Credit:
-    """Size of each edge's addition to the predicted token's logit, to first order. [logits]
-
-    That logit is taken less the mean of all under the prediction. Sizes are means over `places`.
-    """
-    return both(model, inputs, places)[0]
-
-
-@torch.no_grad()
-def shares(
-    model: Transformer, inputs: Int[Tensor, "window pos"], places: Int[Tensor, " n"]
-) -> Credit:
-    """Size of the credit for the predicted token's logit that each edge gets in proportion. [logits]
-
-    A head's addition to the logit is credited to its sources by their part in it; there a third
-    each goes to its query, key and value; and each third to the makers of that query, key or value,
-    in proportion to their part in the score (less the mean over all sources) or in the value.
-    """
-    return both(model, inputs, places)[1]
-
-
 class _Reading(NamedTuple):
     """Attention and parts of one head of the second layer at some places of one window."""
 
@@ -119,10 +95,17 @@ class _Reading(NamedTuple):
 
 
 @torch.no_grad()
-def both(
+def of_edges(
     model: Transformer, inputs: Int[Tensor, "window pos"], places: Int[Tensor, " n"]
 ) -> tuple[Credit, Credit]:
-    """`gradients` and `shares`, which read the same parts of each window."""
+    """Size of each edge's credit for the predicted token's logit, by derivative and in proportion. [logits]
+
+    That logit is taken less the mean of all under the prediction. Sizes are means over `places`. By
+    derivative, an edge has what it adds to first order. In proportion, a head's addition to the logit
+    is credited to its sources by their part in it; there a third each goes to its query, key and value;
+    and each third to the makers of that query, key or value, in proportion to their part in the score
+    (less the mean over all sources) or in the value.
+    """
     heads.require_two_layers(model)
     rows = []
     for window in inputs.split(1):

@@ -82,7 +82,7 @@ def of_the_vocabulary(
     return in_vocabulary
 
 
-def borne_out(
+def in_text(
     texts: Sequence[str], stream: Int[Tensor, " n_tokens"], window: int
 ) -> list[SkipTrigram]:
     """Skip-trigrams of the paper's list that a text has at least once, within `window` tokens."""

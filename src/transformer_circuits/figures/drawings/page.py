@@ -14,7 +14,7 @@ from transformer_circuits.files import data_dir
 from transformer_circuits.record import SVG, Record
 
 FOLDER = data_dir().parent / "chapters" / "drawings"
-"""Folder of the drawings that take no data."""
+"""Folder of the drawings that are files."""
 LAYOUTS = ("wide", "tall")
 
 
@@ -48,7 +48,7 @@ class Drawing:
 
 
 def load(name: str, **data: object) -> Drawing:
-    """Drawing whose lines take no data, from `chapters/drawings/NAME.svg`, which is narrow.
+    """Drawing of the file `chapters/drawings/NAME.svg`, which is narrow.
 
     Where a wide column deserves another, from `NAME-wide.svg` and `NAME-tall.svg`. Where a file
     says `{token}`, `{earlier[0]}` or `{attention[0]:.2f}`, the words and numbers of `data` are filled in.
