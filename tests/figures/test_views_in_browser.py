@@ -8,7 +8,7 @@ import re
 
 import pytest
 import torch
-from conftest import barriers, view_page
+from conftest import barriers, painted, view_page
 from playwright.sync_api import expect
 
 from transformer_circuits.figures import views

@@ -81,11 +81,8 @@ def scatter(
         axes.set(xlabel=x, ylabel=y, xlim=_ends(across), ylim=_ends(up))
         axes.set_box_aspect(1 if one_scale else None)
         if equal:
-            axes.axline((0, 0), slope=1, color=placement.GREY, lw=1, ls="--", zorder=0.8)
-            axes.annotate(
-                equal, (1, 1), xycoords="axes fraction", xytext=(-24, -10), textcoords="offset points",
-                ha="right", va="center", color=placement.GREY,
-            )  # fmt: skip
+            look = {"color": placement.GREY, "lw": 1, "ls": "--", "zorder": 0.8}
+            drawn[equal] = axes.axline((0, 0), slope=1, **look)
         if len(drawn) > 1:
             named = {name: handle for name, handle in drawn.items() if name}
             placement.legend(axes, [*named.values()], [*named])
