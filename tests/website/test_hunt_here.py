@@ -262,6 +262,38 @@ def test_until_another_hunt_is_there_all_is_about_the_one_before(watched, site):
 
 
 @pytest.mark.browser
+def test_what_goes_wrong_is_said_of_the_hunt_that_is_shown_and_can_be_tried_again(watched, site):  # noqa: F811
+    held = []
+    watched.route("**/live/hunt-3-4.js", lambda route: held.append(route))
+    hunting = opened(watched, site)
+    level = hunting.get_by_role("group", name="Level")
+    for wanted in ("3", "1"):  # the second is there at once
+        level.get_by_role("button", name=wanted).click()
+    hunting.wait_for_function("document.documentElement.dataset.awaits === '1'")
+    held[0].abort()
+    hunting.wait_for_selector(READY)
+    expect(verdict(hunting)).to_contain_text("Which heads make this circuit?")
+    level.get_by_role("button", name="3").click()
+    hunting.wait_for_function("document.documentElement.dataset.awaits === '1'")
+    held[1].abort()
+    expect(verdict(hunting)).to_contain_text("The model could not be fetched")
+    hunting.wrong.clear()
+    name_it(hunting, heads.Head(0, 1))
+    hunting.evaluate(
+        """() => { const [hunt] = Circuits.hunted;
+        window.asks = hunt.ask;
+        hunt.ask = () => Promise.reject(new Error("No worker.")); }"""
+    )
+    for way in ("Mark my answer", "A hint", "Show an answer"):
+        hunting.evaluate("Circuits.hunted[0].say('')")
+        hunting.get_by_role("button", name=way).click()
+        expect(verdict(hunting)).to_have_text("No worker.")
+    hunting.evaluate("() => { Circuits.hunted[0].ask = window.asks; }")
+    hunting.get_by_role("button", name="A hint").click()
+    expect(verdict(hunting)).to_have_text(FIRST_HINT)
+
+
+@pytest.mark.browser
 def test_an_answer_that_changes_while_it_is_marked_is_to_be_marked_again(hunting):
     name_it(hunting, heads.Head(0, 1))
     hunting.evaluate(

@@ -106,10 +106,22 @@ def test_no_text_does_harm(live, text):
 
 
 def test_a_line_that_is_too_long_is_said_so(live):
-    typed(live).fill("a b " * 400)
+    """It stays to be mended, until something is asked of the line that is shown."""
+    long = "a b " * 400
+    typed(live).fill(long)
     expect(live.locator(".said")).to_contain_text("tokens but two_layers reads 512")
+    expect(typed(live)).to_have_attribute("aria-invalid", "true")
+    live.locator('.heads [data-name="0.2"]').hover()
+    expect(live.locator(".tag", has_text="0.2 looks")).to_be_visible()
+    expect(typed(live)).to_have_value(long)
+    expect(code(live)).to_have_value(f'two_layers.read("{LINE}")')
     typed(live).fill("a b")
     expect(live.locator(".token")).to_have_text(["◦", "a", "b"])
+    typed(live).fill(long)
+    expect(live.locator(".the-stage")).to_have_attribute("data-refused", "")
+    live.locator('.heads [data-name="0.2"]').click()
+    expect(typed(live)).to_have_value("a b")
+    expect(live.locator(".the-stage[data-refused], [aria-invalid]")).to_have_count(0)
 
 
 def test_no_barrier_and_it_fits_a_phone(live):

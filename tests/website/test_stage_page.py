@@ -137,6 +137,36 @@ def test_what_is_known_waits_for_no_model_that_is_on_its_way(watched, site):  # 
     expect(head(watched, "0.2")).to_have_attribute("aria-checked", "true")
 
 
+def addressed(page, line):
+    """Wait until the address is that of a line: whoever loads the page again finds it."""
+    page.wait_for_function(
+        "(line) => decodeURIComponent(location.hash) === '#stage=' + line", arg=line
+    )
+
+
+@pytest.mark.parametrize("name", ["vocabulary", "two-layer"])
+def test_what_could_not_be_fetched_is_fetched_once_more_when_it_is_asked_for(watched, site, name):  # noqa: F811
+    held = []
+    watched.route(f"**/live/{name}.js", lambda route: held.append(route))
+    with watched.expect_request(f"**/live/{name}.js"):  # once the page is idle
+        watched.goto((site / "story.html").as_uri())
+    head(watched, "0.2").click()
+    expect(watched.locator(".the-stage")).to_have_attribute("data-old", "")
+    expect(watched.locator(f"script[src$='/live/{name}.js']")).to_have_count(1)
+    held[0].abort()
+    expect(watched.locator(".said")).to_contain_text("The model could not be fetched")
+    expect(head(watched, "0.2")).to_have_attribute("aria-checked", "true")
+    addressed(watched, WHOLE)
+    assert {*watched.wrong} == {
+        f"failed: {held[0].request.url}",
+        "Failed to load resource: net::ERR_FAILED",
+    }
+    watched.wrong.clear()
+    watched.unroute(f"**/live/{name}.js")
+    head(watched, "0.2").click()
+    expect(watched.locator(".said")).to_contain_text("Without 0.2.")
+
+
 def typed_at_once(page, *lines):
     """Typed one after the other, faster than any is answered."""
     code(page).focus()
@@ -178,6 +208,16 @@ def test_a_place_that_is_not_on_a_new_line_is_said_so_and_left_out(page):
         expect(code(page)).to_have_value(reading.without("1.3").code)
         expect(page.locator(".said")).to_contain_text("Without 1.3.")
         expect(page.locator(".said")).not_to_contain_text("left out")
+    # A press that is faster than the answer has no line to mend.
+    page.evaluate(
+        """(line) => { const input = document.querySelector(".code input");
+        Object.assign(input, { value: line }).dispatchEvent(new Event("input"));
+        document.querySelector('[data-name="1.3"]').click(); }""",
+        reading.code[:-1] + ', at="V")',
+    )
+    expect(page.locator(".said")).to_contain_text("No “V” is on this line")
+    expect(code(page)).to_have_value(reading.without("1.3").code)
+    addressed(page, reading.without("1.3").code)
     page.evaluate(
         "location.hash = '#stage=' + encodeURIComponent('two_layers.read(\"A line\", at=\"V\")')"
     )

@@ -55,6 +55,15 @@ export function asking(source) {
     );
 }
 
+// What `work` promises, kept in `made` by its name; what failed is begun anew when it is asked for again.
+export function once(made, name, work) {
+  made[name] ??= work().catch((error) => {
+    delete made[name];
+    throw error;
+  });
+  return made[name];
+}
+
 // Calls `work` for the latest value only: what comes while it works waits, and replaces what waited.
 export function latest(work) {
   let busy = null;

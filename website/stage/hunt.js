@@ -2,7 +2,7 @@
 // worker marks what is named by cutting all else; the page holds no key.
 import source from "worker";
 import { between, INTO, named } from "../live/marking.js";
-import { asking, fetched, latest } from "../live/models.js";
+import { asking, fetched, latest, once } from "../live/models.js";
 import { bar, button, choice, group, h, listed, svg, toggled } from "./parts.js";
 import { noteTaker, sentences } from "./shown.js";
 import { Strip } from "./strip.js";
@@ -44,12 +44,13 @@ class Hunt {
     this.costs = h("div", { class: "costs" });
     this.mine = h("div", { class: "mine" });
     this.past = h("ol", { class: "past" });
+    const way = (text, goes) => button(text, () => this.try(goes), { disabled: true });
     const ways = h(
       "p",
       { class: "ways-out" },
-      button("Mark my answer", () => this.mark(), { disabled: true }),
-      button("A hint", () => this.hint(), { disabled: true }),
-      button("Show an answer", () => this.show(), { disabled: true }),
+      way("Mark my answer", () => this.mark()),
+      way("A hint", () => this.hint()),
+      way("Show an answer", () => this.show()),
     );
     this.ways = ways.children;
     this.figure.after(
@@ -78,14 +79,13 @@ class Hunt {
   async start({ level, seed }) {
     const name = `hunt-${level}-${seed}`;
     this.wanted = name;
-    const added = () => this.ask({ kind: "add", name, packed: models[name] });
-    try {
-      await (this.added[name] ??= fetched(name).then(added));
-    } catch ({ message }) {
-      delete this.added[name];
-      return this.say(message);
-    }
+    const add = async () => {
+      await fetched(name);
+      await this.ask({ kind: "add", name, packed: models[name] });
+    };
+    const failed = await once(this.added, name, add).catch((error) => error);
     if (name !== this.wanted) return;
+    if (failed) return this.say(failed.message);
     Object.assign(this, {
       level,
       seed,
@@ -310,6 +310,12 @@ class Hunt {
 
   // --- marking --------------------------------------------------------------------------------------------
 
+  // Why something cannot be done is said, unless the hunt is another one by then.
+  async try(way) {
+    const { name } = this;
+    await way().catch(({ message }) => name === this.name && this.say(message));
+  }
+
   async mark() {
     const { answer, name, lines } = this;
     if (!answer.heads.length) return this.say("Name a head first.");
@@ -347,7 +353,8 @@ class Hunt {
   async answerOf(words) {
     const { name, lines } = this;
     this.say(words);
-    const found = await (this.solved[name] ??= this.ask({ kind: "solve", name, lines, share }));
+    const solve = () => this.ask({ kind: "solve", name, lines, share });
+    const found = await once(this.solved, name, solve);
     return name === this.name ? found : null;
   }
 

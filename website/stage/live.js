@@ -69,7 +69,8 @@ export class Live {
 
   write() {
     this.token = this.said = null;
-    this.change({ text: this.typed.value.replaceAll("\n", " "), at: null });
+    const text = this.typed.value.replaceAll("\n", " ");
+    this.stage.go({ ...this.state, text, at: null }, { mine: true, typed: this.typed });
   }
 
   // The caret has gone to another token, and the stage goes with it.
@@ -89,7 +90,8 @@ export class Live {
 
   async paint() {
     const { state, result } = this.stage;
-    if (this.typed.value !== state.text) this.typed.value = state.text;
+    const mended = this.stage.wrong && this.stage.typed === this.typed; // a text that was refused
+    if (!mended && this.typed.value !== state.text) this.typed.value = state.text;
     for (const [group, value] of [
       [this.models, state.model],
       [this.seeds, state.seed],

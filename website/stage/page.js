@@ -1,7 +1,7 @@
 // The stage on a page: it holds the state, shows what the model says of it, and decides the marks of the
 // step that is read. The line of code is the state. Until somebody touches it, the text leads.
 import source from "worker";
-import { asking, fetched, latest } from "../live/models.js";
+import { asking, fetched, latest, once } from "../live/models.js";
 import { complete, fileOf, parse, write } from "./code.js";
 import { follow } from "./follow.js";
 import { Live } from "./live.js";
@@ -23,13 +23,15 @@ const engine = {
   ask: null,
   added: {},
   async start(name) {
-    if (!Circuits.vocabulary) await fetched("vocabulary");
-    engine.ask ??= asking(source);
-    const { vocabulary } = Circuits;
-    await (engine.added[""] ??= engine.ask({ kind: "vocabulary", vocabulary }));
-    await (engine.added[name] ??= fetched(name).then(() =>
-      engine.ask({ kind: "add", name, packed: Circuits.models[name] }),
-    ));
+    await once(engine.added, "", async () => {
+      if (!Circuits.vocabulary) await fetched("vocabulary");
+      engine.ask ??= asking(source);
+      await engine.ask({ kind: "vocabulary", vocabulary: Circuits.vocabulary });
+    });
+    await once(engine.added, name, async () => {
+      await fetched(name);
+      await engine.ask({ kind: "add", name, packed: Circuits.models[name] });
+    });
   },
   async answer(kind, state, more) {
     const { model, seed } = state;
@@ -148,13 +150,13 @@ class Stage {
 
   // --- the state --------------------------------------------------------------------------------------
 
-  // `mine`: it is the reader who asks for this state. `typed`: in the line of code.
-  go(state, { mine = false, opens = mine ? this.opens : null, typed = false } = {}) {
+  // `mine`: it is the reader who asks for this state. `typed`: the box in which, if in one.
+  go(state, { mine = false, opens = mine ? this.opens : null, typed = null } = {}) {
     if (this.wrong) this.say("The model reads the line.");
     Object.assign(this, { state, opens, typed, peeked: null, wrong: null });
     if (mine) this.take();
-    if (!typed) this.input.value = write(state);
-    this.input.removeAttribute("aria-invalid");
+    if (typed !== this.input) this.input.value = write(state);
+    this.invalid(null);
     this.figure.removeAttribute("data-refused");
     return this.refresh();
   }
@@ -207,21 +209,27 @@ class Stage {
 
   type() {
     try {
-      this.go(parse(this.input.value), { mine: true, typed: true });
+      this.go(parse(this.input.value), { mine: true, typed: this.input });
       this.offer();
     } catch (error) {
       if (error.column === undefined) throw error;
       this.own(true);
+      this.typed = this.input;
       this.refuse(error.message);
       this.offer();
       if (this.result) this.paint(false);
     }
   }
 
+  // Of a box what was typed is to be mended; null: of none.
+  invalid(box) {
+    this.figure.querySelector("[aria-invalid]")?.removeAttribute("aria-invalid");
+    box?.setAttribute("aria-invalid", "true");
+  }
+
   // What is shown is of the line before; why stays said until something else is asked for.
   refuse(message) {
-    this.typed = true;
-    this.input.setAttribute("aria-invalid", "true");
+    this.invalid(this.typed);
     this.figure.dataset.refused = "";
     this.tell(message);
   }
@@ -323,8 +331,9 @@ class Stage {
   // The place looked from is not on the line: whoever typed that has it to mend, in a line that is read.
   lost({ at }) {
     const { result, typed, input, state } = this;
-    if (typed) input.setAttribute("aria-invalid", "true");
-    else input.value = write(state);
+    this.invalid(typed);
+    if (this.mine && !typed) this.take();
+    if (typed !== input) input.value = write(state);
     const none = typeof at === "number" ? `place ${at}` : `“${at}”`;
     const from = token(result, result.at);
     this.tell(`No ${none} is on this line, so at= is left out: you look from “${from}”.`);
@@ -335,14 +344,15 @@ class Stage {
     if (this.typed) this.refuse(this.wrong ?? message);
     else this.tell(message);
     this.state = this.shown;
-    if (!this.typed) this.input.value = write(this.shown);
+    if (this.typed !== this.input) this.input.value = write(this.shown);
+    if (this.mine && !this.typed) this.take();
     if (this.result) this.paint(false);
   }
 
   // What to compare with comes later, and no other state waits for it.
   async findWhole() {
     const { shown } = this;
-    const whole = this.whole ?? (await this.result_(wholeOf(shown)).catch(() => null));
+    const whole = await this.result_(wholeOf(shown)).catch(() => null);
     if (shown !== this.shown || this.whole || !whole) return;
     this.whole = whole;
     this.paint(false);
