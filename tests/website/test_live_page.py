@@ -86,6 +86,10 @@ def test_a_token_a_head_and_a_word_can_be_asked_about(live):
     tile.click()
     expect(live.locator(".panel.where p")).to_contain_text("0.2 looks at “heard”")
     expect(live.locator(".panel.circuit form b")).to_have_text("0.2")
+    expect(live.get_by_label("Another token")).to_have_value("␣heard")
+    live.get_by_label("Another token").fill("␣the")  # there is one without a space, too
+    live.get_by_role("button", name="Ask").click()
+    expect(live.locator(".panel.circuit")).to_contain_text("␣the is looked at most by")
     live.get_by_label("Another token").fill("king")
     live.get_by_label("Another token").press("Enter")
     expect(live.locator(".panel.circuit")).to_contain_text("king is looked at most by")

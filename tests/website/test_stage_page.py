@@ -458,6 +458,33 @@ def test_a_line_of_three_hundred_words_is_scrolled_in_its_room(page, size):
         expect(page.locator(".line.long")).to_have_count(0)
 
 
+@pytest.mark.parametrize(
+    "size, position", [((844, 390), "static"), ((640, 360), "static"), ((900, 450), "sticky")]
+)
+def test_where_it_is_low_a_row_of_the_line_is_seen_with_what_stands_below_it(page, size, position):
+    calm(page)
+    resized(page, *size)
+    head(page, "0.2").dispatch_event("click")  # some are behind a button
+    page.wait_for_selector(READY)
+    expect(page.locator(".the-stage")).to_have_css("position", position)
+    expect(page.locator(".line.long")).to_have_count(0)
+
+
+def test_what_is_said_at_arcs_comes_back_when_there_is_room_again(page):
+    """In rows nothing is said where bars stand to the left; and that does not change with every paint."""
+    calm(page)
+    wide = ".word:has(.likely) { width: 100%; } .the-stage.the-stage .wide { min-width: 3.9rem; }"
+    page.add_style_tag(content=f"@media (max-width: 400px) {{ {wide} }}")
+    resized(page, 320)
+    tags = page.locator(".tag")
+    expect(tags).to_have_count(2)
+    for _ in range(2):
+        expect(tags.filter(visible=True)).to_have_count(0)
+        page.evaluate("Circuits.stages[0].paint(false)")
+    resized(page, 1440)
+    expect(tags.filter(visible=True)).to_have_count(2)
+
+
 def test_on_a_low_phone_heads_are_behind_a_button_that_says_so(page):
     calm(page)
     resized(page, 320, 568)

@@ -1,6 +1,8 @@
 // The line of code below the stage, which is its state: the words of stage/reading.py. What may stand
 // at a place is said once, for errors and for completing.
 
+import { INTO } from "../live/marking.js";
+
 // What of the book's models can be asked for. A test holds this to the models on disk.
 export const MODELS = {
   two_layers: { layers: 2, heads: 6, seeds: 3, after: [75, 200, 325, 375, 475, 935] },
@@ -8,7 +10,7 @@ export const MODELS = {
   zero_layers: { layers: 0, heads: 1, seeds: 3, after: [] },
 };
 const VERBS = ["without", "cut", "seed", "after", "read"];
-export const INTO = ["queries", "keys", "values"];
+export const READS = Object.values(INTO);
 const ESCAPES = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "\\": "\\", '"': '"', "'": "'" };
 
 const FILES = { two_layers: "two-layer", one_layer: "one-layer", zero_layers: "zero-layer" };
@@ -111,7 +113,7 @@ class Reader {
       );
       this.sign("=");
       const later = every.filter((head) => head.split(".")[0] > from.split(".")[0]);
-      named[name] = name === "of" ? this.head(later) : this.choice(INTO, either(quoted(INTO)));
+      named[name] = name === "of" ? this.head(later) : this.choice(READS, either(quoted(READS)));
     }
     const same = (one) => one.from === from && one.into === named.into && one.of === named.of;
     if (!state.cuts.some(same)) state.cuts.push({ from, into: named.into, of: named.of });

@@ -1,12 +1,13 @@
 // What a model of the book does with a state of the stage, in the form that Reading.result has in
 // Python (stage/reading.py). The model itself is the live page's.
 import { Tokenizer } from "@huggingface/tokenizers";
+import { INTO } from "../live/marking.js";
 import { Model } from "../live/model.js";
 import { attribution, circuits, largest, logProbability, raised } from "../live/questions.js";
 import { fileOf } from "./code.js";
 import { again, BEGIN, bare, cutDifferently } from "./names.js";
 
-const KINDS = { queries: "Q", keys: "K", values: "V" };
+const KINDS = Object.fromEntries(Object.entries(INTO).map(([kind, into]) => [into, kind]));
 const LISTED = 8; // of the likeliest next tokens
 const SAID = 6; // of what a circuit raises, lowers, and is looked at by
 

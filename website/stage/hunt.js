@@ -32,7 +32,7 @@ class Hunt {
     this.strip = new Strip(this.moving, {
       change: (state) => this.change(state),
       peek: (head) => this.peek(head),
-      press: (head) => this.press === "looks" && this.choose(head),
+      choose: (head) => this.choose(head),
       state: () => this.state,
     });
     this.said = h("p", { class: "said", role: "status", "aria-live": "polite" });
@@ -170,7 +170,6 @@ class Hunt {
     this.chosen = this.chosen === head ? null : head;
     this.peeked = null;
     this.paint(false);
-    return true;
   }
 
   async find() {
@@ -203,7 +202,9 @@ class Hunt {
     const peeked = this.peeked ?? this.chosen;
     const taker = won ? noteTaker(state, result, won.heads) : null;
     const team = won ? won.heads.filter((head) => head >= H).map(called) : [];
-    this.strip.paint({ result, state, whole: null, team, taker, peeked, nameless: !won }, moves);
+    const chosen = this.press === "looks" ? this.chosen : undefined;
+    const nameless = !won;
+    this.strip.paint({ result, state, whole: null, team, taker, peeked, chosen, nameless }, moves);
     this.said.textContent = sentences(state, result, this.strip.shown).at(-1);
     this.paintCosts();
     this.paintMine();

@@ -182,12 +182,7 @@ export class Live {
     const label = this.said ?? result.tokens[this.stage.strip.foremost()];
     const answer = await this.stage.ask("circuit", { head, label });
     if (result !== this.stage.result) return;
-    const box = h("input", {
-      type: "text",
-      size: 9,
-      value: bare(label),
-      "aria-label": "Another token",
-    });
+    const box = h("input", { type: "text", size: 9, value: label, "aria-label": "Another token" });
     const form = h(
       "form",
       {

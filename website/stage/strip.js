@@ -1,8 +1,8 @@
 // The strip: the line with its notes, arcs, pieces and how likely they are, the grid of heads, and what one
 // head reads of the others. It draws what it is given, {state, result, whole, team, taker, opens}, and says
-// what a reader presses: `act` has change(state), peek(head) and state(); press(head), if it has that, may
-// take a press of a head.
-import { INTO } from "./code.js";
+// what a reader presses: `act` has change(state), peek(head) and state(). A press of a head switches it, or
+// goes to choose(head) where `chosen` is given: the head whose looks alone are shown, or null.
+import { READS } from "./code.js";
 import { bare, button, group, h, percent, roving, signed, svg, toggled } from "./parts.js";
 import { brought, drawn, looks, token as read, STRONG, sentences, split } from "./shown.js";
 
@@ -21,8 +21,7 @@ export class Strip {
     const name = "The line, token by token: press one to look from there";
     this.line = group(name, { class: "line" });
     this.line.append(this.arcs, this.words, this.tags, this.carried);
-    const heads = "Heads: press one to switch it off";
-    this.heads = group(heads, { class: "heads" });
+    this.heads = group("Heads", { class: "heads" });
     this.reads = h("div", { class: "reads", role: "group", hidden: true });
     this.reads.addEventListener("keydown", ({ key }) => key === "Escape" && this.close());
     this.beside = h("p", { class: "aside" });
@@ -283,6 +282,7 @@ export class Strip {
     if (this.tagged !== key) this.tags.replaceChildren(...made.map((one) => this.tagOf(one)));
     this.tagged = key;
     made.forEach((one, k) => (one.tag = this.tags.children[k]));
+    for (const { tag } of made) tag.hidden = false; // of a narrow line it may have had no room
     if (made.some(({ rows }) => rows)) this.stack(made);
     else this.spread(made);
   }
@@ -356,14 +356,17 @@ export class Strip {
   // --- heads --------------------------------------------------------------------------------------
 
   fillHeads() {
-    const { result, state, opens, taker } = this.given;
+    const { result, state, opens, taker, chosen } = this.given;
     const { L, H, writers, column } = result;
-    const key = `${L} ${H}`;
+    const switches = chosen === undefined;
+    const key = `${L} ${H} ${switches}`;
     if (this.headsOf !== key) {
       this.headsOf = key;
       const names = Array.from({ length: L * H }, (_, i) => `${Math.floor(i / H)}.${i % H}`);
+      const does = switches ? "switch it off" : "see its looks alone";
+      this.heads.setAttribute("aria-label", `Heads: press one to ${does}`);
       this.heads.style.setProperty("--across", H);
-      this.heads.replaceChildren(...names.map((name) => this.head(name)));
+      this.heads.replaceChildren(...names.map((name) => this.head(name, switches)));
     }
     const shares = opens === "board" && writers;
     const most = shares ? Math.max(...writers.map(({ logit }) => Math.abs(logit))) : 1;
@@ -371,7 +374,12 @@ export class Strip {
     for (const head of this.heads.querySelectorAll("button")) {
       const { name } = head.dataset;
       const off = state.off.includes(name);
-      head.setAttribute("aria-checked", String(!off));
+      head.classList.toggle("off", off);
+      if (switches) head.setAttribute("aria-checked", String(!off));
+      else {
+        head.setAttribute("aria-pressed", String(name === chosen));
+        head.setAttribute("aria-label", `head ${name}${off ? ", off" : ""}`);
+      }
       const plays = name === taker && !off;
       head.classList.toggle("drawn", plays || this.shown.includes(name));
       share(head, shares ? (writers.find((one) => one.name === name)?.logit ?? 0) : null, most);
@@ -379,18 +387,18 @@ export class Strip {
     this.aside(shares, opens?.startsWith("column") && column);
   }
 
-  head(name) {
+  head(name, switches) {
     const turn = () => {
-      if (this.act.press?.(name)) return;
       const state = this.act.state();
       this.act.change({ ...state, off: toggled(state.off, name) });
     };
-    return button(name, turn, {
-      role: "switch",
+    const does = switches ? `switch head ${name} off or on` : `see where head ${name} looks`;
+    return button(name, switches ? turn : () => this.act.choose(name), {
+      role: switches ? "switch" : null,
       class: split(name)[0] ? "second" : "first",
       "data-name": name,
       "aria-label": `head ${name}`,
-      title: `Press to switch head ${name} off or on; point at it to see where it looks`,
+      title: `Press to ${does}${switches ? "; point at it to see where it looks" : ""}`,
       pointerenter: ({ pointerType }) => pointerType === "mouse" && this.act.peek(name),
     });
   }
@@ -422,7 +430,7 @@ export class Strip {
   // --- what a head reads ----------------------------------------------------------------------------
 
   open(head) {
-    if (!split(head)[0] || (!this.reads.hidden && this.reader === head)) return this.close();
+    if (!this.reads.hidden && this.reader === head) return this.close();
     this.reader = head;
     this.reads.hidden = false;
     this.fillReads();
@@ -454,7 +462,7 @@ export class Strip {
         "aria-label": `${of} reads ${from} in its ${into}`,
       });
     };
-    const rows = INTO.flatMap((into) => [
+    const rows = READS.flatMap((into) => [
       h("span", { class: into }, into),
       ...earlier.map((from) => cell(from, into)),
     ]);
