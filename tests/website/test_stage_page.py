@@ -88,6 +88,7 @@ def test_what_is_touched_is_the_readers_until_the_text_leads_again(page):
     expect(code(page)).to_have_value(changed)
     signs = page.locator(".step").nth(2).locator(".sign")
     expect(signs).to_have_text(["✓", re.compile(r"^–\s0\.4 off$")])
+    expect(sign).to_be_hidden()  # it is not decided on what is shown
     address = page.evaluate("location.href")  # page.url is told of it later
     page.goto("about:blank")
     page.goto(address)
@@ -97,6 +98,7 @@ def test_what_is_touched_is_the_readers_until_the_text_leads_again(page):
     expect(code(page)).to_have_value(WHOLE)
     page.wait_for_function("location.hash === ''")
     expect(page.get_by_role("button", name="Follow the text")).to_be_hidden()
+    expect(page.locator(".step").nth(2).locator(".sign").first).to_be_visible()
 
 
 def test_a_word_goes_where_the_caret_is_and_a_refused_line_is_not_taken_for_an_answer(page):
@@ -393,6 +395,9 @@ def test_on_a_slide_keys_turn_it_after_a_press_and_play_for_who_came_by_keyboard
     expect(code(watched)).to_have_value(re.compile(r'without\("0\.1", "0\.2"\)'))
     assert watched.evaluate("turned") == ["ArrowRight", " "]
     assert watched.evaluate("location.hash") == "", "the address is the presentation's"
+    code(watched).click()
+    watched.keyboard.press("Escape")
+    expect(code(watched)).not_to_be_focused()
     turned = """(to) => { const event = new Event("slidechanged", { bubbles: true });
         document.body.dispatchEvent(Object.assign(event, { currentSlide: document.querySelector(to) })); }"""
     watched.evaluate(turned, "article")

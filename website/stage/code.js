@@ -212,7 +212,7 @@ class Reader {
     const before = this.text.slice(0, column).trim();
     const short = before.length > 30 ? `…${before.slice(-29)}` : before;
     const rest = this.text.slice(column);
-    const [stands] = rest.match(/^(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[\d.]+|\w+|\S)?/s);
+    const [stands] = rest.match(/^(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|-?[\d.]+|\w+|\S)?/s);
     const not = stands.length > 30 ? `${stands.slice(0, 29)}…` : stands;
     const character = Math.min(column + 1, this.text.length || 1);
     const message =

@@ -145,6 +145,7 @@ class Stage {
     });
     this.figure.addEventListener("keydown", (event) => {
       if ([" ", "Enter", "Escape"].includes(event.key)) event.stopPropagation();
+      if (event.key === "Escape") this.input.blur(); // else no key would turn the slides again
     });
   }
 
@@ -452,7 +453,8 @@ class Stage {
     return decide(condition, this.result, this.shown);
   }
 
-  // The marks of the step that is read, decided on what is shown; those of others are as they were written.
+  // The marks of the step that is read, decided on what is shown; those of others are as they were written,
+  // and not seen beside a stage that a reader changed.
   mark(printed = false) {
     if (!this.result || !this.steps) return;
     const now = printed ? null : this.current();
@@ -461,6 +463,7 @@ class Stage {
         const condition = JSON.parse(sentence.dataset.is);
         const verdict = step === now ? this.decided(step, condition) : null;
         sign(sentence, verdict ?? { ok: true }, step === now);
+        sentence.classList.toggle("asleep", Boolean(this.mine) && !printed && step !== now);
       }
   }
 }
