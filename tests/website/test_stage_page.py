@@ -407,6 +407,19 @@ def test_on_a_slide_keys_turn_it_after_a_press_and_play_for_who_came_by_keyboard
     expect(watched.locator(".heads [aria-checked=false]")).to_have_count(0)
 
 
+def test_what_a_head_reads_is_seen_whole_on_a_small_phone(page):
+    calm(page)
+    resized(page, 320, 568)
+    page.evaluate("scrollTo(0, 0)")
+    page.get_by_role("button", name="1.0 looks").click()
+    painted(page)
+    box = page.get_by_role("group", name="What 1.0 reads of the first layer").bounding_box()
+    assert 0 <= box["x"] and box["x"] + box["width"] <= 320
+    assert 0 <= box["y"] and box["y"] + box["height"] <= 568
+    last = page.locator(".reads .values").last.bounding_box()
+    assert last["x"] + last["width"] <= box["x"] + box["width"]
+
+
 @pytest.mark.parametrize("size", [(390, 844), (320, 640)])
 def test_a_phone_shows_why_a_marked_sentence_broke(page, size):
     calm(page)

@@ -435,6 +435,7 @@ export class Strip {
     this.reads.hidden = false;
     this.fillReads();
     this.reads.querySelector("button").focus({ preventScroll: true });
+    this.reads.scrollIntoView({ block: "nearest" });
   }
 
   close() {
