@@ -414,8 +414,8 @@ def test_what_a_head_reads_is_seen_whole_on_a_small_phone(page):
     page.get_by_role("button", name="1.0 looks").click()
     painted(page)
     box = page.get_by_role("group", name="What 1.0 reads of the first layer").bounding_box()
-    assert 0 <= box["x"] and box["x"] + box["width"] <= 320
-    assert 0 <= box["y"] and box["y"] + box["height"] <= 568
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 320
+    assert box["y"] >= 0 and box["y"] + box["height"] <= 568
     last = page.locator(".reads .values").last.bounding_box()
     assert last["x"] + last["width"] <= box["x"] + box["width"]
 
