@@ -331,10 +331,9 @@ class Stage {
 
   // The place looked from is not on the line: whoever typed that has it to mend, in a line that is read.
   lost({ at }) {
-    const { result, typed, input, state } = this;
-    this.invalid(typed);
-    if (this.mine && !typed) this.take();
-    if (typed !== input) input.value = write(state);
+    const { result } = this;
+    this.invalid(this.typed);
+    this.settle();
     const none = typeof at === "number" ? `place ${at}` : `“${at}”`;
     const from = token(result, result.at);
     this.tell(`No ${none} is on this line, so at= is left out: you look from “${from}”.`);
@@ -345,9 +344,14 @@ class Stage {
     if (this.typed) this.refuse(this.wrong ?? message);
     else this.tell(message);
     this.state = this.shown;
-    if (this.typed !== this.input) this.input.value = write(this.shown);
-    if (this.mine && !this.typed) this.take();
+    this.settle();
     if (this.result) this.paint(false);
+  }
+
+  // Line and address are of the state, but for what was typed and is to be mended.
+  settle() {
+    if (this.typed !== this.input) this.input.value = write(this.state);
+    if (this.mine && !this.typed) this.take();
   }
 
   // What to compare with comes later, and no other state waits for it.
